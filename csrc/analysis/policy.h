@@ -263,8 +263,12 @@
       "in which a thread sleeps and does next to nothing else: shorter stretches are pauses; a judgement")   \
     X(verdict_polls_share, 0.75, "",                                                                         \
       "of such a stretch that others work, from which on it polls for them; a judgement")                    \
+    X(verdict_together, 0.1, "",                                                                             \
+      "of the time of steps, by which processes that step together differ at most; a judgement")             \
     X(verdict_helpers, 0.2, "",                                                                              \
       "of a processor that threads of libraries use, from which on a call that waits is at work")            \
+    X(verdict_helpers_least, 0.05, "",                                                                       \
+      "the same within a module or a backward pass, where they are expected to be; a judgement")             \
     X(verdict_blocks, 1000, "blocks/s", "of processor time; of 512 bytes: half a megabyte")                  \
     X(verdict_system_share, 0.2, "",                                                                         \
       "of the time that the program had, spent in the kernel: below it faults are not told")                 \

@@ -76,9 +76,11 @@ static int place_of(const rgm_verdict_facts *facts, rgm_limit_cause cause, rgm_l
     // Where the loop waits for other processes, that they have to start first is the same wait.
     case RGM_CAUSE_FIRST_STEP:
         return explains(facts, cause, largest) && !awaits_processes(facts, what) ? FIRST : AFTER;
-    // What could go and is most of what these steps take more says more than which steps they are.
+    // What could go, or is waited for, and is most of what these steps take more says more than which steps
+    // they are.
     case RGM_CAUSE_UNEVEN_STEPS: {
-        bool most = may_go[what] && largest >= policy->verdict_when_of_what * share_of(facts, cause);
+        bool named = may_go[what] || rgm_cause_is_elsewhere(&facts->causes[what]);
+        bool most = named && largest >= policy->verdict_when_of_what * share_of(facts, cause);
         return explains(facts, cause, largest) && !most ? FIRST : AFTER;
     }
     // Paid once: what follows matters more, where there is enough of it to be the program.

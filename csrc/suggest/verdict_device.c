@@ -17,6 +17,8 @@ typedef struct {
     size_t count;
     rgm_late_part *late; // in order of time
     size_t n_late;
+    int64_t set_up_ns; // of the longest call that launches and does not return, and its row
+    int32_t set_up;
 } device_time;
 
 static void add(rgm_verdict_facts *facts, rgm_limit_cause cause, int64_t ns, int64_t count) {
@@ -53,38 +55,47 @@ static void count_work(device_time *d) {
     rgm_verdict_facts *facts = d->facts;
     int64_t in_state[RGM_ACTIVITY_STATES] = {0};
     rgm_activity_time(facts->view, d->work, d->count, in_state);
-    add(facts, RGM_CAUSE_DEVICE, rgm_activity_sum(in_state, RGM_DOES_COMPUTE, 0), (int64_t)d->count);
+    add(facts, RGM_CAUSE_DEVICE, rgm_activity_sum(in_state, RGM_DOES_COMPUTE, 0), 0);
     add(facts, RGM_CAUSE_COMMUNICATION, rgm_activity_sum(in_state, RGM_DOES_COMMUNICATION, RGM_DOES_COMPUTE),
         0);
     add(facts, RGM_CAUSE_DEVICE_COPIES,
         rgm_activity_sum(in_state, RGM_DOES_MEMORY, RGM_DOES_COMPUTE | RGM_DOES_COMMUNICATION), 0);
 }
 
-// The kernel with the most time, all of one name together.
+// The kernel that computes with the most time, all of one name together.
 static rgm_status find_kernel(device_time *d, rgm_error *err) {
     rgm_cause_time *cause = &d->facts->causes[RGM_CAUSE_DEVICE];
     const rgm_view *view = d->facts->view;
     uint64_t *keys = NULL;
+    uint32_t *rows = NULL;
+    size_t count = 0;
     rgm_keyed groups = {0};
     rgm_status status;
     int64_t most = 0, total = 0;
     RGM_GOTO(RGM_ROWS(keys, d->count, err));
-    for (size_t i = 0; i < d->count; i++) keys[i] = rgm_view_name(view, d->work[i]);
-    RGM_GOTO(rgm_keyed_init(&groups, keys, d->count, err));
+    RGM_GOTO(RGM_ROWS(rows, d->count, err));
+    for (size_t i = 0; i < d->count; i++) {
+        if (rgm_view_activity(view, d->work[i]) != RGM_ACTIVITY_COMPUTE) continue;
+        keys[count] = rgm_view_name(view, d->work[i]);
+        rows[count++] = d->work[i];
+    }
+    cause->count = (int64_t)count;
+    RGM_GOTO(rgm_keyed_init(&groups, keys, count, err));
     for (size_t g = 0; g < groups.count; g++) {
         int64_t sum = 0;
         for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++)
-            sum = rgm_add_bounded(sum, view->run->spans.duration_ns[d->work[groups.items[i]]]);
+            sum = rgm_add_bounded(sum, view->run->spans.duration_ns[rows[groups.items[i]]]);
         total = rgm_add_bounded(total, sum);
         if (sum <= most) continue;
         most = sum;
-        cause->span = d->work[groups.items[groups.first[g]]];
+        cause->span = rows[groups.items[groups.first[g]]];
         cause->subject = rgm_view_name(view, (size_t)cause->span);
     }
     cause->subject_share = total > 0 ? (double)most / (double)total : NAN;
 done:
     rgm_keyed_release(&groups);
     rgm_free(keys);
+    rgm_free(rows);
     return status;
 }
 
@@ -141,8 +152,7 @@ static rgm_limit_cause of_idle(rgm_idle_cause cause) {
     case RGM_IDLE_HOST_SYNC: return RGM_CAUSE_SYNCHRONISATION;
     case RGM_IDLE_COMMUNICATION: return RGM_CAUSE_COMMUNICATION;
     case RGM_IDLE_MEMORY: return RGM_CAUSE_DEVICE_COPIES;
-    case RGM_IDLE_LAUNCH_GAP:
-    case RGM_IDLE_LAUNCH_CALL: return RGM_CAUSE_LAUNCHES;
+    case RGM_IDLE_LAUNCH_GAP: return RGM_CAUSE_LAUNCHES;
     case RGM_IDLE_WAIT_STREAM:
     case RGM_IDLE_QUEUE: return RGM_CAUSE_WAITING;
     default: return RGM_CAUSE_UNKNOWN;
@@ -151,10 +161,11 @@ static rgm_limit_cause of_idle(rgm_idle_cause cause) {
 
 static void add_part(device_time *d, rgm_idle_cause cause, int64_t start, int64_t end) {
     bool after_sync = cause == RGM_IDLE_AFTER_SYNC;
+    bool late = after_sync || cause == RGM_IDLE_HOST_LATE || cause == RGM_IDLE_LAUNCH_CALL;
     if (start < d->facts->start_ns) start = d->facts->start_ns;
     if (end > d->facts->end_ns) end = d->facts->end_ns;
     if (end <= start) return;
-    if (after_sync || cause == RGM_IDLE_HOST_LATE)
+    if (late)
         d->late[d->n_late++] = (rgm_late_part){start, end, after_sync};
     else
         add(d->facts, of_idle(cause), end - start, 1);
@@ -165,6 +176,10 @@ static void add_gap(device_time *d, const rgm_gap *gap) {
     rgm_gap_part parts[2];
     for (int i = 0, count = rgm_gap_divide(gap, parts); i < count; i++) {
         int64_t end = parts[i].start_ns + parts[i].duration_ns, turn = end;
+        if (parts[i].cause == RGM_IDLE_LAUNCH_CALL && parts[i].duration_ns > d->set_up_ns) {
+            d->set_up_ns = parts[i].duration_ns;
+            d->set_up = gap->launch;
+        }
         if (parts[i].cause == RGM_IDLE_AFTER_SYNC && rgm_gap_missed(gap) < parts[i].duration_ns)
             turn = parts[i].start_ns + rgm_gap_missed(gap);
         add_part(d, parts[i].cause, parts[i].start_ns, turn);
@@ -191,8 +206,18 @@ done:
     return status;
 }
 
+// A call that launches and takes most of what the host is late by sets something up in the driver.
+static void name_set_up(const device_time *d) {
+    rgm_cause_time *idle = &d->facts->causes[RGM_CAUSE_DEVICE_IDLE];
+    if (d->set_up < 0 || !idle->found || 2 * d->set_up_ns < idle->time_ns) return;
+    idle->span = d->set_up;
+    idle->subject = rgm_view_name(d->facts->view, (size_t)d->set_up);
+    idle->subject_share = fmin(1, (double)d->set_up_ns / (double)idle->time_ns);
+    idle->figure = (double)d->set_up_ns;
+}
+
 rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) {
-    device_time d = {.facts = facts};
+    device_time d = {.facts = facts, .set_up = -1};
     rgm_status status;
     if (!facts->view->n_work) return RGM_OK;
     for (int i = 0; i < RGM_CAUSE_FIRST_STEP; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
@@ -203,6 +228,7 @@ rgm_status rgm_verdict_of_device(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(find_kernel(&d, err));
     RGM_GOTO(count_gaps(&d, err));
     RGM_GOTO(rgm_verdict_of_late(facts, d.late, d.n_late, err));
+    name_set_up(&d);
 done:
     rgm_free(d.late);
     return status;

@@ -2,6 +2,7 @@
 #include "suggest/verdict_facts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -99,52 +100,61 @@ done:
 
 // --- the thread that drives the program -------------------------------------------------------------------
 
-// From the first sample of each lane's thread to its last.
-static rgm_status find_sampled(const rgm_view *view, int64_t **out, rgm_error *err) {
+// A lane's thread by its samples: from the first to the last, and how many found it at work.
+typedef struct {
+    int64_t first, length, ran;
+} sampled;
+
+static rgm_status find_sampled(const rgm_view *view, sampled **out, rgm_error *err) {
     const rgm_samples *samples = &view->run->samples;
-    int64_t *first = NULL, *length = NULL;
-    rgm_status status = RGM_OK;
-    RGM_GOTO(RGM_ROWS(length, view->n_lanes, err));
-    RGM_GOTO(RGM_ROWS(first, view->n_lanes, err));
-    for (size_t lane = 0; lane < view->n_lanes; lane++) first[lane] = -1, length[lane] = 0;
+    RGM_TRY(RGM_ROWS(*out, view->n_lanes, err));
+    for (size_t lane = 0; lane < view->n_lanes; lane++) (*out)[lane] = (sampled){.first = -1};
     for (size_t i = 0; i < samples->rows; i++) {
         int32_t lane = RGM_CELL(samples, lane, i, -1);
         if (lane < 0 || (size_t)lane >= view->n_lanes) continue;
         int64_t time = samples->time_ns[i]; // in order
-        if (first[lane] < 0) first[lane] = time;
-        if (time - first[lane] > length[lane]) length[lane] = time - first[lane];
+        sampled *of = &(*out)[lane];
+        if (of->first < 0) of->first = time;
+        if (time - of->first > of->length) of->length = time - of->first;
+        of->ran += rgm_sample_runs((rgm_sample_state)RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN));
     }
-    *out = length;
-    length = NULL;
-done:
-    rgm_free(first);
-    rgm_free(length);
-    return status;
+    return RGM_OK;
+}
+
+// How long a lane's spans took, and those of them that are steps.
+static void measure_lane(const rgm_verdict_facts *facts, size_t lane, int64_t *total, int64_t *steps) {
+    const rgm_view *view = facts->view;
+    int64_t until = INT64_MIN;
+    *total = *steps = 0;
+    for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
+        uint32_t row = view->lane_spans[i];
+        int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
+        if (facts->role[row] == RGM_ROLE_STEP) *steps += end - start;
+        if (end <= until) continue;
+        *total += end - (start > until ? start : until);
+        until = end;
+    }
 }
 
 // That of the steps, else the one that was there longest: by its samples, or by its spans together. Of
-// several the first. sampled: as find_sampled tells it.
-static int32_t driving_lane(const rgm_verdict_facts *facts, const int64_t *sampled) {
+// several the first; of processes that step together the one that works, for which the others wait.
+static int32_t driving_lane(const rgm_verdict_facts *facts, const sampled *seen) {
     const rgm_view *view = facts->view;
     int32_t best = -1;
-    int64_t most = -1;
+    int64_t most = -1, ran = 0;
     bool with_steps = false;
     for (size_t lane = 0; lane < view->n_lanes; lane++) {
-        int64_t total = 0, steps = 0, until = INT64_MIN;
+        int64_t total, steps;
         if (view->lane_device[lane] >= 0) continue;
-        for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
-            uint32_t row = view->lane_spans[i];
-            int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
-            if (facts->role[row] == RGM_ROLE_STEP) steps += end - start;
-            if (end <= until) continue;
-            total += end - (start > until ? start : until);
-            until = end;
-        }
+        measure_lane(facts, lane, &total, &steps);
         if (with_steps && !steps) continue;
-        int64_t weight = steps ? steps : total > sampled[lane] ? total : sampled[lane];
-        if ((steps && !with_steps) || weight > most) {
+        int64_t weight = steps ? steps : total > seen[lane].length ? total : seen[lane].length;
+        bool together =
+            with_steps && (double)llabs(weight - most) <= facts->policy->verdict_together * (double)most;
+        if ((steps && !with_steps) || (together ? seen[lane].ran > ran : weight > most)) {
             best = (int32_t)lane;
             most = weight;
+            ran = seen[lane].ran;
             with_steps = with_steps || steps;
         }
     }
@@ -256,11 +266,11 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
                                   rgm_error *err) {
     *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
     for (int i = 0; i < RGM_CAUSE_COUNT; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
-    int64_t *sampled = NULL;
+    sampled *seen = NULL;
     RGM_TRY(find_roles(facts, err));
-    RGM_TRY(find_sampled(view, &sampled, err));
-    facts->lane = driving_lane(facts, sampled);
-    rgm_free(sampled);
+    RGM_TRY(find_sampled(view, &seen, err));
+    facts->lane = driving_lane(facts, seen);
+    rgm_free(seen);
     if (facts->lane >= 0) {
         facts->thread = view->run->lanes.rows ? RGM_CELL(&view->run->lanes, thread, facts->lane, -1)
                                               : sampled_thread(view->run);
@@ -271,6 +281,7 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
     facts->listening = rgm_first_value(view->run, RGM_LISTENING_SERIES) > 0;
     facts->asks_itself = rgm_first_value(view->run, RGM_ASKS_ITSELF_SERIES) > 0;
     facts->several = !of_one_process(view->run);
+    facts->ranks = rgm_environment_number(view->run, "\"world_size\":") > 1;
     facts->settled_ns = facts->start_ns;
     return rgm_verdict_find_unseen(facts, err);
 }

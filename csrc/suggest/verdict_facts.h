@@ -38,6 +38,7 @@ typedef struct {
     int64_t *time;
     int32_t *stack;                  // its own, or that of who is waited for
     int32_t *line;                   // of the program, within `stack` where that has one
+    int32_t *inner;                  // the nearest span with a role around it, -1 for none
     uint8_t *cause, *bucket, *state; // an rgm_limit_cause, rgm_role and rgm_sample_state
 } rgm_seen;
 
@@ -62,6 +63,7 @@ typedef struct {
     bool listening;        // an event loop of it waits for who asks
     bool asks_itself;      // it is server and client at once
     bool several;          // processes in the run: nobody knows whose a thread without a lane is
+    bool ranks;            // it is one of a job of several
     bool crowded;          // who has the processors is the program itself, or nobody
     bool alone;            // nobody has: some stood idle, and other programs used next to none
     const uint8_t *states; // [samples] as rgm_verdict_states tells them

@@ -61,8 +61,11 @@ static void divide_by_spans(rgm_partition *p) {
     if (outside > 0) p->exclusive[RGM_ROLE_NONE] += outside;
 }
 
-// The span of a role with the most time, all of one name together; its share of the role's time.
-static rgm_status find_subject(rgm_partition *p, rgm_role role, rgm_cause_time *out, rgm_error *err) {
+#define ROLE_BIT(role) (1u << RGM_ROLE_##role)
+
+// The span of these roles with the most time, all of one name together; its share of the roles' time. What
+// was found to be plain Python is a cause of its own.
+static rgm_status find_subject(rgm_partition *p, uint32_t roles, rgm_cause_time *out, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
     uint64_t *keys = NULL;
@@ -75,14 +78,20 @@ static rgm_status find_subject(rgm_partition *p, rgm_role role, rgm_cause_time *
     RGM_GOTO(RGM_ROWS(rows, view->n_spans, err));
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
-        if (facts->role[row] != role || p->own[row] <= 0) continue;
+        if (!(roles >> facts->role[row] & 1) || p->own[row] <= 0) continue;
         keys[count] = rgm_view_name(view, row);
         rows[count++] = row;
     }
     RGM_GOTO(rgm_keyed_init(&groups, keys, count, err));
     for (size_t g = 0; g < groups.count; g++) {
-        int64_t sum = 0;
-        for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++) sum += p->own[rows[groups.items[i]]];
+        int64_t sum = 0, looks = 0, plain = 0;
+        for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++) {
+            uint32_t row = rows[groups.items[i]];
+            sum += p->own[row];
+            looks += p->looks[row];
+            plain += p->plain[row];
+        }
+        if (plain) sum -= (int64_t)((double)sum * (double)plain / (double)looks);
         total += sum;
         if (sum <= most) continue;
         most = sum;
@@ -164,11 +173,17 @@ static rgm_awaited told_by(const rgm_partition *p, size_t sample, rgm_sample_sta
     return told;
 }
 
+// The nearest span with a role around a sample, -1 for none.
+static int32_t inner_of(const rgm_partition *p, size_t sample) {
+    const rgm_view *view = p->facts->view;
+    int64_t span = RGM_CELL(&view->run->samples, span, sample, -1);
+    return span >= 0 && (size_t)span < view->n_spans ? p->facts->inner[span] : -1;
+}
+
 // The bucket of a sample, and its stack; false where it is of another thread or time.
 static bool is_seen(const rgm_partition *p, size_t sample, rgm_role *bucket, int32_t *stack) {
     const rgm_view *view = p->facts->view;
-    int64_t span = RGM_CELL(&view->run->samples, span, sample, -1);
-    int32_t inner = span >= 0 && (size_t)span < view->n_spans ? p->facts->inner[span] : -1;
+    int32_t inner = inner_of(p, sample);
     *bucket = inner >= 0 ? bucket_of((rgm_role)p->facts->role[inner]) : RGM_ROLE_NONE;
     *stack = rgm_stack_of_sample(view, sample);
     return rgm_verdict_is_driving(p->facts, sample);
@@ -240,6 +255,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         p->seen->bucket[p->seen->count] = (uint8_t)bucket;
         p->seen->state[p->seen->count] = (uint8_t)told.state;
         p->seen->time[p->seen->count] = samples->time_ns[i];
+        p->seen->inner[p->seen->count] = inner_of(p, i);
         p->seen->line[p->seen->count] = line_of(p->facts->view, told.stack, stack);
         p->seen->stack[p->seen->count++] = told.stack;
         p->facts->causes[cause].elsewhere += told.elsewhere;
@@ -288,13 +304,18 @@ static bool has_most(const rgm_partition *p, const rgm_cause_time *time) {
     return time->subject && time->subject_share >= p->facts->policy->verdict_layer_share;
 }
 
+// Not what the outermost module does itself: that is the whole model.
+static bool is_layer(const rgm_partition *p, const rgm_cause_time *forward) {
+    return has_most(p, forward) && p->facts->role[forward->span] == RGM_ROLE_MODULE;
+}
+
 // One module that has most of the forward pass is what limits it, and the backward pass where it has most of
 // that, too.
 static void find_layer(rgm_partition *p) {
     rgm_cause_time *forward = &p->facts->causes[RGM_CAUSE_FORWARD],
                    *backward = &p->facts->causes[RGM_CAUSE_BACKWARD],
                    *layer = &p->facts->causes[RGM_CAUSE_LAYER];
-    if (!has_most(p, forward)) return;
+    if (!is_layer(p, forward)) return;
     *layer = *forward;
     *forward = RGM_NO_CAUSE_TIME;
     if (!has_most(p, backward) || !is_backward_of(p->facts->view, backward->subject, layer->subject)) return;
@@ -323,7 +344,7 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
         if (parent >= 0 && facts->role[parent] == RGM_ROLE_NONE)
             p->own[parent] -= rgm_verdict_inside(facts, row);
     }
-    RGM_TRY(find_subject(p, RGM_ROLE_NONE, scope, err));
+    RGM_TRY(find_subject(p, ROLE_BIT(NONE), scope, err));
     if (!scope->subject) return RGM_OK;
     int64_t time = 0;
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
@@ -345,7 +366,7 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
 // A batch that the loader makes in this process has the line that makes it; else it is waited for.
 static rgm_status name_input(rgm_partition *p, rgm_error *err) {
     rgm_cause_time *input = &p->facts->causes[RGM_CAUSE_INPUT];
-    RGM_TRY(find_subject(p, RGM_ROLE_DATA_WAIT, input, err));
+    RGM_TRY(find_subject(p, ROLE_BIT(DATA_WAIT), input, err));
     if (2 * input->elsewhere > p->of_bucket[RGM_ROLE_DATA_WAIT])
         input->elsewhere = input->count;
     else if (input->stack >= 0 && rgm_stack_passes(p->facts->view, input->stack, "/torch/utils/data/"))
@@ -362,22 +383,23 @@ static void name_collections(rgm_cause_time *collections) {
 
 static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
     static const struct {
-        rgm_role role;
+        rgm_role role;  // that names a part of the cause
+        uint32_t roles; // whose time the cause is
         rgm_limit_cause cause;
     } named[] = {
-        {RGM_ROLE_MODULE, RGM_CAUSE_FORWARD},
-        {RGM_ROLE_BACKWARD, RGM_CAUSE_BACKWARD},
-        {RGM_ROLE_OPTIMIZER, RGM_CAUSE_OPTIMIZER},
-        {RGM_ROLE_CHECKPOINT, RGM_CAUSE_CHECKPOINT},
-        {RGM_ROLE_COMPILE, RGM_CAUSE_COMPILE},
-        {RGM_ROLE_GC, RGM_CAUSE_GARBAGE_COLLECTION},
-        {RGM_ROLE_SYNC, RGM_CAUSE_SYNCHRONISATION},
-        {RGM_ROLE_COPY, RGM_CAUSE_COPIES},
-        {RGM_ROLE_GRAD_CLIP, RGM_CAUSE_GRADIENT_CLIPPING},
+        {RGM_ROLE_MODULE, ROLE_BIT(MODULE) | ROLE_BIT(FORWARD), RGM_CAUSE_FORWARD},
+        {RGM_ROLE_BACKWARD, ROLE_BIT(BACKWARD), RGM_CAUSE_BACKWARD},
+        {RGM_ROLE_OPTIMIZER, ROLE_BIT(OPTIMIZER), RGM_CAUSE_OPTIMIZER},
+        {RGM_ROLE_CHECKPOINT, ROLE_BIT(CHECKPOINT), RGM_CAUSE_CHECKPOINT},
+        {RGM_ROLE_COMPILE, ROLE_BIT(COMPILE), RGM_CAUSE_COMPILE},
+        {RGM_ROLE_GC, ROLE_BIT(GC), RGM_CAUSE_GARBAGE_COLLECTION},
+        {RGM_ROLE_SYNC, ROLE_BIT(SYNC), RGM_CAUSE_SYNCHRONISATION},
+        {RGM_ROLE_COPY, ROLE_BIT(COPY), RGM_CAUSE_COPIES},
+        {RGM_ROLE_GRAD_CLIP, ROLE_BIT(GRAD_CLIP), RGM_CAUSE_GRADIENT_CLIPPING},
     };
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (p->facts->causes[named[i].cause].found && p->spans[named[i].role])
-            RGM_TRY(find_subject(p, named[i].role, &p->facts->causes[named[i].cause], err));
+            RGM_TRY(find_subject(p, named[i].roles, &p->facts->causes[named[i].cause], err));
     name_collections(&p->facts->causes[RGM_CAUSE_GARBAGE_COLLECTION]);
     return p->facts->causes[RGM_CAUSE_INPUT].found && p->spans[RGM_ROLE_DATA_WAIT] ? name_input(p, err)
                                                                                    : RGM_OK;
@@ -388,9 +410,12 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     rgm_status status;
     if (facts->lane < 0 || rgm_verdict_window(facts) <= 0) return RGM_OK;
     p.own = rgm_calloc(facts->view->n_spans + 1, sizeof *p.own);
-    RGM_GOTO(p.own ? RGM_OK : rgm_error_no_memory(err));
+    p.looks = rgm_calloc(facts->view->n_spans + 1, sizeof *p.looks);
+    p.plain = rgm_calloc(facts->view->n_spans + 1, sizeof *p.plain);
+    RGM_GOTO(p.own && p.looks && p.plain ? RGM_OK : rgm_error_no_memory(err));
     divide_by_spans(&p);
     RGM_GOTO(look_at_samples(&p, err));
+    RGM_GOTO(rgm_verdict_plain(&p, err));
     RGM_GOTO(rgm_verdict_small_calls(&p, err));
     divide_by_samples(&p);
     RGM_GOTO(rgm_verdict_find_lines(facts, p.seen, UINT64_MAX, err));
@@ -401,6 +426,8 @@ rgm_status rgm_verdict_of_host(rgm_verdict_facts *facts, rgm_error *err) {
     RGM_GOTO(rgm_verdict_of_processes(&p, err));
 done:
     rgm_free(p.own);
+    rgm_free(p.looks);
+    rgm_free(p.plain);
     rgm_free(p.states);
     rgm_free(p.polls);
     facts->states = NULL;

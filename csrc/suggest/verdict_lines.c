@@ -12,6 +12,7 @@ rgm_status rgm_seen_init(rgm_seen *seen, size_t most, rgm_error *err) {
     RGM_TRY(RGM_ROWS(seen->time, most, err));
     RGM_TRY(RGM_ROWS(seen->stack, most, err));
     RGM_TRY(RGM_ROWS(seen->line, most, err));
+    RGM_TRY(RGM_ROWS(seen->inner, most, err));
     RGM_TRY(RGM_ROWS(seen->cause, most, err));
     RGM_TRY(RGM_ROWS(seen->bucket, most, err));
     return RGM_ROWS(seen->state, most, err);
@@ -21,6 +22,7 @@ void rgm_seen_release(rgm_seen *seen) {
     rgm_free(seen->time);
     rgm_free(seen->stack);
     rgm_free(seen->line);
+    rgm_free(seen->inner);
     rgm_free(seen->cause);
     rgm_free(seen->bucket);
     rgm_free(seen->state);

@@ -28,10 +28,14 @@ static line_of_calls calls_of(const rgm_partition *p, const rgm_keyed *lines, co
 }
 
 // Within one standard error: of a line that was found five times nobody knows more.
-static bool line_calls(const rgm_partition *p, line_of_calls line) {
+bool rgm_verdict_line_calls(const rgm_partition *p, int64_t native, int64_t python) {
     double least = p->facts->policy->verdict_small_native;
-    double all = (double)(line.native + line.python);
-    return line.native > 0 && (double)line.native >= least * all - sqrt(least * (1 - least) * all);
+    double all = (double)(native + python);
+    return native > 0 && (double)native >= least * all - sqrt(least * (1 - least) * all);
+}
+
+static bool line_calls(const rgm_partition *p, line_of_calls line) {
+    return rgm_verdict_line_calls(p, line.native, line.python);
 }
 
 // Whether a line is found in both ways, or so seldom that it may well be: `python` is the share of all such

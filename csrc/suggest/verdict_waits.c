@@ -12,6 +12,8 @@
 // sleeps in between: what goes on meanwhile is waited for, in threads that work and in processes.
 #include "suggest/verdict_waits.h"
 
+#include <math.h>
+
 #include "analysis/times/stack_line.h"
 #include "base/search.h"
 
@@ -148,17 +150,26 @@ static void look_at_others(others *o, size_t sample) {
     for (size_t i = sample + 1; i < o->facts->view->run->samples.rows && take(o, i); i++) continue;
 }
 
+// Whether a row of `pressure` is of the process that drives the program.
+static bool is_of_driver(const rgm_verdict_facts *facts, size_t row) {
+    const rgm_run *run = facts->view->run;
+    int32_t lane = RGM_CELL(&run->pressure, lane, row, -1);
+    return lane < 0 || (size_t)lane >= run->lanes.rows || facts->lane < 0 ||
+           RGM_CELL(&run->lanes, process, lane, -1) == RGM_CELL(&run->lanes, process, facts->lane, -1);
+}
+
 // Processors in use at a time by what has no lane: threads of libraries, and processes that the program has
-// started. 0 where it is not known.
+// started. NaN where it is not known.
 static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
     rgm_search search = rgm_search_in(0, pressure->rows);
     while (rgm_search_on(&search)) rgm_search_tell(&search, pressure->time_ns[search.middle] < time);
-    if (search.low == pressure->rows) return 0;
+    while (search.low < pressure->rows && !is_of_driver(facts, search.low)) search.low++;
+    if (search.low == pressure->rows) return NAN;
     int64_t interval = RGM_CELL(pressure, interval_ns, search.low, 0);
     int64_t tree = RGM_CELL(pressure, tree_ns, search.low, -1);
     int64_t own = RGM_CELL(pressure, running_ns, search.low, 0);
-    if (time <= pressure->time_ns[search.low] - interval || tree < 0 || interval <= 0) return 0;
+    if (time <= pressure->time_ns[search.low] - interval || tree < 0 || interval <= 0) return NAN;
     return (double)(tree - (own > 0 ? own : 0)) / (double)interval;
 }
 
@@ -215,7 +226,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
         if (processes) return (rgm_awaited){.cause = RGM_CAUSE_CHILD, .stack = stack};
         if (!facts->several && used_beside(facts, time) >= facts->policy->verdict_helpers)
             return (rgm_awaited){.cause = RGM_CAUSE_NATIVE, .stack = stack, .state = RGM_SAMPLE_NATIVE};
-        return (rgm_awaited){.cause = RGM_CAUSE_WAITING, .stack = stack};
+        return (rgm_awaited){.cause = facts->ranks ? RGM_CAUSE_CHILD : RGM_CAUSE_WAITING, .stack = stack};
     }
     if (!network && o.busy && o.locked > 1 && o.locked > o.busy)
         return (rgm_awaited){.cause = RGM_CAUSE_LOCK, .stack = o.at_lock, .elsewhere = true};
@@ -238,6 +249,10 @@ bool rgm_verdict_awaits_helpers(const rgm_verdict_facts *facts, rgm_role bucket,
     bool computes = bucket == RGM_ROLE_MODULE || bucket == RGM_ROLE_FORWARD || bucket == RGM_ROLE_BACKWARD ||
                     bucket == RGM_ROLE_OPTIMIZER || bucket == RGM_ROLE_ZERO_GRAD ||
                     bucket == RGM_ROLE_GRAD_CLIP;
-    return computes && stack >= 0 && !rgm_stack_awaits_work(view, stack) &&
-           RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN) == RGM_SAMPLE_WAITING_FOR_THREAD;
+    if (!computes || stack < 0 || rgm_stack_awaits_work(view, stack) ||
+        RGM_CELL(&view->run->samples, state, sample, RGM_SAMPLE_UNKNOWN) != RGM_SAMPLE_WAITING_FOR_THREAD)
+        return false;
+    // Where none of them has a processor it waits for something else: another rank, in a gradient's
+    // reduction.
+    return !(used_beside(facts, view->run->samples.time_ns[sample]) < facts->policy->verdict_helpers_least);
 }

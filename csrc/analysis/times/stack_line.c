@@ -44,6 +44,14 @@ bool rgm_stack_is_own(const rgm_view *view, int32_t stack) {
     return false;
 }
 
+bool rgm_stack_ends_in_own(const rgm_view *view, int32_t stack) {
+    for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at)) {
+        if (is_own(view, at)) return true;
+        if (rgm_text_has(file_of(view, at), "-packages/")) return false;
+    }
+    return false;
+}
+
 bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part) {
     for (int32_t at = stack; at >= 0; at = rgm_stack_caller(view, at))
         if (rgm_text_has(file_of(view, at), part)) return true;

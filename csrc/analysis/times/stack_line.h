@@ -39,6 +39,9 @@ bool rgm_stack_compiles(const rgm_view *view, int32_t stack);
 bool rgm_stack_iterates(const rgm_view *view, int32_t stack);
 // Whether a line of the program itself is in the stack.
 bool rgm_stack_is_own(const rgm_view *view, int32_t stack);
+// Whether the stack ends in the program's own code, or in the interpreter's library that it calls, rather
+// than in an installed package.
+bool rgm_stack_ends_in_own(const rgm_view *view, int32_t stack);
 // Whether a function of the stack is in a file whose path has `part` in it.
 bool rgm_stack_passes(const rgm_view *view, int32_t stack, const char *part);
 // Whether its innermost function is in a file whose path holds this part.

@@ -32,7 +32,7 @@ CAUSES: dict[str, Words] = {
     ),
     "device_copies": Words(
         "The device only copies, or waits for a copy, in {share} of {of}.",
-        "Copy from pinned memory on a stream of its own, ahead of the work that needs it (regimeter copies RUN).",
+        "Copy from pinned memory on a stream of its own, ahead of the work that needs it (regimeter memcpy RUN).",
     ),
     "launches": Words(
         "Launching holds the device up in {share} of {of}: its kernels are shorter than the calls that launch them.",
@@ -189,6 +189,20 @@ TOO_SHORT = (
 NO_STACKS = "Mark the parts of it with scopes of their own. Stacks could not be sampled: {reason}."
 CROWDED_OUT = "Record again on a quiet machine: whenever its stack was looked at, other programs had the processors."
 EARLY = "Mark the parts of it with scopes of their own. Samples of its stack tell of less than half of it."
+
+# Of "device_copies", where all of them come from pinned memory already, or go there.
+PINNED = Words(
+    CAUSES["device_copies"].sentence,
+    "Copy ahead of the work that needs it, on a stream of its own, and less: a smaller data type, or data that stays "
+    "on the device (regimeter memcpy RUN).",
+)
+
+# Of "device_idle", where a call that launches takes most of it.
+SET_UP = Words(
+    "The device waits for the host in {share} of {of}, most of that for a call of the driver that sets something up.",
+    "Leave the first iterations out of what is recorded, or run some before it: a launch{at} that takes {figure} loads "
+    "kernels or makes memory ready, which later ones need not.",
+)
 
 # Of "input", where the main process waits for others that make its batches.
 WORKERS = Words(

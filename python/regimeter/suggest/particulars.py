@@ -3,7 +3,7 @@
 kernels have most of the time, and that no device worked at all."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..run.trace_facts import is_trace
@@ -19,6 +19,7 @@ LEAST_LATE = 0.5  # of the waiting that one rank causes
 LATE_OF_EVEN = 1.5  # times what would fall on each of the ranks
 FEW_COLLECTIVES = 3
 MOST_KERNELS, MOST_OF_TIME = 3, 0.5  # so few kernels with so much of the device's time are named
+LEAST_PAGEABLE = 0.05  # of the time of pinned copies
 NUMBERS = {1: "one kernel takes", 2: "two kernels take", 3: "three kernels take"}
 
 
@@ -61,18 +62,26 @@ def largest_kernels(run: "Run") -> tuple[list[tuple[str, float]], float]:
     """Return the few kernels that have most of the device's time, (name, share), and their share; none where it takes
     more than a few."""
     table = run.analyse("kernel_times")
-    rows = _kernels(table)[:MOST_KERNELS]
-    shares = [float(table.share[row]) for row in rows]
-    for count in range(1, len(rows) + 1):
+    computes = np.flatnonzero(table.activity == _core.ACTIVITIES.index("compute"))
+    whole = int(table.total_ns[computes].sum())
+    rows = [row for row in computes[np.argsort(-table.total_ns[computes], kind="stable")] if not table.others[row]]
+    shares = [int(table.total_ns[row]) / whole for row in rows[:MOST_KERNELS]]
+    for count in range(1, len(shares) + 1):
         if sum(shares[:count]) >= MOST_OF_TIME:
-            named = [(subject(run.string(int(table.name[row]))), float(table.share[row])) for row in rows[:count]]
-            return named, sum(shares[:count])
+            names = [subject(run.string(int(table.name[row]))) for row in rows[:count]]
+            return list(zip(names, shares[:count], strict=True)), sum(shares[:count])
     return [], 0.0
 
 
-def _kernels(table: Any) -> list[int]:
-    order = np.argsort(-table.total_ns, kind="stable").tolist()
-    return [row for row in order if not table.others[row]]
+def are_pinned(run: "Run") -> bool:
+    """Whether copies between host and device use pinned memory, by nearly all of their time."""
+    table = run.analyse("copy_times")
+
+    def time_ns(memory: str) -> int:
+        code = _core.COPY_MEMORIES.index(memory)
+        return int(table.total_ns[(table.source == code) | (table.target == code)].sum())
+
+    return time_ns("pageable") < LEAST_PAGEABLE * time_ns("pinned")
 
 
 def without_device(run: "Run") -> bool:

@@ -23,7 +23,9 @@ from .causes import (
     LATE_RANK,
     NO_STACKS,
     PAUSES,
+    PINNED,
     SERVER,
+    SET_UP,
     SMALL_CALLS,
     SPARSE,
     SYSTEM_CALLS,
@@ -49,6 +51,7 @@ UNITS = {
     "uneven_steps": "",
     "memory_growth": "bytes",
     "native": "share",
+    "device_idle": "ns",
 }
 
 
@@ -152,7 +155,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     host_only = not on_device and particulars.without_device(run)
     of = "it" if host_only and not steps else _of(stated, on_device)
     late = particulars.late_rank(run) if on_device and first.cause == "communication" else None
-    words = LATE_RANK if late else _words(causes, host_only)
+    words = LATE_RANK if late else _words(run, causes, host_only)
     filled = (
         _filled(causes[-1] if words is CAUSES["unknown"] else first, of)
         | _of_rank(late)
@@ -187,7 +190,7 @@ def verdict_of(run: "Run", policy: Mapping[str, float] | None = None) -> Verdict
     )
 
 
-def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
+def _words(run: "Run", causes: tuple[Cause, ...], host_only: bool) -> Words:
     first, unknown = causes[0], next((one.share or 0.0 for one in causes if one.cause == "unknown"), 0.0)
     if first.cause == "scope" and unknown > (first.share or 0.0):
         return CAUSES["unknown"] if host_only and (first.share or 0.0) < LEAST_SHOWN else SPARSE
@@ -201,6 +204,10 @@ def _words(causes: tuple[Cause, ...], host_only: bool) -> Words:
         return PAUSES
     if first.cause == "native" and first.figure is not None:
         return SYSTEM_CALLS
+    if first.cause == "device_idle" and first.figure is not None:
+        return SET_UP
+    if first.cause == "device_copies" and particulars.are_pinned(run):
+        return PINNED
     if first.cause == "layer" and any(one.cause == "backward" for one in causes):
         return FORWARD_LAYER
     if first.cause == "child" and first.process is not None:
@@ -358,6 +365,8 @@ def _why(causes: tuple[Cause, ...], stated: Mapping[str, Any], places: list[str]
     if rest:
         shown = ", ".join(f"{_called(one)} {_share(one.share)}" for one in rest[:4])
         parts.append(f"{'the time divides into' if first.cause in WHEN else 'the rest'}: {shown}")
+        if first.cause in WHEN and (where := _places(rest[0], [])):
+            parts.append(f"of {_called(rest[0])} {where[0]}")
     basis = f"{count(samples, 'sample')} of the thread" if samples else "recorded spans alone, without samples"
     error = f", share good to {200 * first.error:.0f} points" if first.error >= 0.005 else ""
     if first.share is not None and 2 * first.error >= first.share:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from needed import package
+from verdicts import of_program, verdict
 from warm import record
 
 import regimeter
@@ -139,3 +140,37 @@ def test_threads_of_a_library_work_for_the_line_that_waits(tmp_path: Path) -> No
     run = regimeter.load(record(tmp_path, code))
     found = limit(run)
     assert (found.cause, found.place) == ("native", "<module> (program.py:5)"), run.verdict()
+
+
+# Two ranks of a job; the second one is late for every gradient.
+RANKS = """import os, torch, torch.distributed as dist, torch.multiprocessing
+def augment():
+    value = 1
+    for index in range(250_000):
+        value = (value * 31 + index) % 65537
+def work(rank, rendezvous):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(128, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(25):
+        if rank == 1:
+            augment()
+        optimizer.zero_grad()
+        model(torch.ones(64, 128)).square().mean().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, (os.path.abspath("rendezvous"),), nprocs=2)
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_waits_for_another_computes_no_gradients(tmp_path: Path) -> None:
+    """It was told to compile its model: what waits in a backward pass was taken for one that its helpers compute."""
+    both = of_program(tmp_path, RANKS)
+    assert (both.cause, both.steps) == ("python", 25), (both.sentence, both.why)
+    assert both.causes[0].place.startswith("augment (program.py:")
+    alone = [verdict(regimeter.load(file)) for file in tmp_path.glob("run.rgm.*")]
+    waiting = next(one for one in alone if one.steps and one.cause != "python")
+    assert waiting.cause == "child", (waiting.sentence, waiting.why)

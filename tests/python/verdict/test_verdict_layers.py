@@ -66,3 +66,90 @@ def test_what_a_module_computes_beside_those_within_it_is_no_small_work(tmp_path
     found = verdict(regimeter.load(record(tmp_path, BLOCKS)))
     assert found.cause == "forward", (found.sentence, found.why)
     assert "small_work" not in found.shares, found.why
+
+
+# What the model computes in its own forward method, beside a small layer.
+WHOLE = """import time, torch
+torch.set_num_threads(1)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(700, 700) / 30)
+        self.head = torch.nn.Linear(700, 4)
+    def forward(self, data):
+        for _ in range(3):
+            data = torch.tanh(data @ self.weight)
+        return self.head(data)
+model, data = Model(), torch.randn(128, 700)
+until = time.thread_time() + 1
+with torch.no_grad():
+    while time.thread_time() < until:
+        model(data)
+"""
+
+
+def test_what_the_model_computes_itself_is_no_layers(tmp_path: Path) -> None:
+    """The layer within it was named, with less than 1 % of the time."""
+    found = verdict(regimeter.load(record(tmp_path, WHOLE)))
+    assert found.cause == "forward", (found.sentence, found.why)
+    assert found.causes[0].place == "Model"
+
+
+# A layer that is a loop over the letters of texts, and a backward pass that is one over numbers.
+LETTERS = """import time, torch
+torch.set_num_threads(1)
+class Letters(torch.nn.Module):
+    def forward(self, texts):
+        rows = []
+        for text in texts:
+            counts = [0] * 64
+            for letter in text:
+                counts[(ord(letter) * 31 + 7) % 64] += 1
+            rows.append(counts)
+        return torch.tensor(rows, dtype=torch.float32)
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.letters, self.body = Letters(), torch.nn.Linear(64, 64)
+    def forward(self, texts):
+        return self.body(self.letters(texts))
+model, texts = Model(), ["the quick brown fox jumps over the lazy dog " * 20] * 32
+until = time.thread_time() + 1
+with torch.no_grad():
+    while time.thread_time() < until:
+        model(texts)
+"""
+RANKED = """import time, torch
+torch.set_num_threads(1)
+class Ranked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data):
+        ctx.save_for_backward(data)
+        return data * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        made = []
+        for row in gradient.tolist():
+            mean = sum(row) / len(row)
+            made.append([value * (1.0 - (value - mean) * mean / (1.0 + value * value)) for value in row])
+        return torch.tensor(made)
+class Rank(torch.nn.Module):
+    def forward(self, data):
+        return Ranked.apply(data)
+model = torch.nn.Sequential(torch.nn.Linear(64, 128), Rank(), torch.nn.Linear(128, 4))
+optimizer, data = torch.optim.SGD(model.parameters(), lr=1e-3), torch.randn(200, 64)
+until = time.thread_time() + 1
+while time.thread_time() < until:
+    model(data).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "place"), [(LETTERS, "Letters.forward ("), (RANKED, "Ranked.backward")])
+def test_a_layer_that_is_a_loop_of_python_has_its_line(code: str, place: str, tmp_path: Path) -> None:
+    """The advice was to look at the layer's shapes and data type."""
+    found = verdict(regimeter.load(record(tmp_path, code)))
+    assert found.cause == "python", (found.sentence, found.why)
+    assert found.causes[0].place.startswith(place)

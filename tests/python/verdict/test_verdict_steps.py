@@ -123,3 +123,45 @@ def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, 
     assert ("worker processes of its loader" in found.sentence) == bool(workers)
     assert ("Load ahead in worker processes" in found.next) == (not workers)
     assert found.causes[0].place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")
+
+
+# Calls of a model come in bursts, for its thread waits for what another one makes of its answers.
+BURSTS = """
+import queue, threading, torch
+from concurrent.futures import Future, ThreadPoolExecutor
+torch.set_num_threads(1)
+model = torch.nn.Linear(128, 64).eval()
+requests, pool = queue.Queue(), ThreadPoolExecutor(1)
+
+def name_all(scores):
+    names = {}
+    for turn in range(60):
+        for index, score in enumerate(scores):
+            names[f"label-{index}-{turn}"] = score * turn
+    return sorted(names.items())[:5]
+
+def batches():
+    while (first := requests.get()) is not None:
+        batch = [first] + [requests.get() for _ in range(15)]
+        with torch.inference_mode():
+            rows = model(torch.stack([row for row, _ in batch])).tolist()
+        for (_, answer), row in zip(batch, rows):
+            pool.submit(name_all, row).add_done_callback(lambda named, to=answer: to.set_result(named.result()))
+
+threading.Thread(target=batches, daemon=True).start()
+for _ in range(8):
+    answers = [Future() for _ in range(64)]
+    for answer in answers:
+        requests.put((torch.ones(128), answer))
+    for answer in answers:
+        answer.result()
+"""
+
+
+@pytest.mark.slow
+def test_what_other_threads_do_meanwhile_says_more_than_that_steps_are_uneven(tmp_path: Path) -> None:
+    found = verdict(regimeter.load(record(tmp_path, BURSTS)))
+    # Where others have the processors, who has the interpreter's lock is seen to wait for one now and then.
+    assert found.cause in ("python", "interpreter_lock"), (found.sentence, found.why)
+    assert found.causes[0].elsewhere
+    assert found.causes[0].place.startswith("name_all (program.py:")

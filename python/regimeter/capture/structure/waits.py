@@ -51,15 +51,14 @@ def is_torch(frame: FrameType) -> bool:
 
 
 def install(torch: Any, profiler: "GPUProfiler", patches: Patches) -> None:
-    """Record reads of a tensor's values; where torch is built for a device also conversions, copies and waits."""
+    """Record reads of the values of a device's tensors; where torch is built for one also copies to it and waits."""
     lines = Lines(profiler)
     compiling = torch.compiler.is_compiling
-    for name in READS:
+    built = torch.version.cuda or torch.version.hip or getattr(torch.version, "xpu", None)
+    for name in (*READS, *(CONVERSIONS if built else ())):
         patches.replace(torch.Tensor, name, _read(lines, name, getattr(torch.Tensor, name), compiling))
-    if not (torch.version.cuda or torch.version.hip or getattr(torch.version, "xpu", None)):
+    if not built:
         return
-    for name in CONVERSIONS:
-        patches.replace(torch.Tensor, name, _conversion(lines, name, getattr(torch.Tensor, name), compiling))
     for name in COPIES:
         patches.replace(torch.Tensor, name, _copy(lines, name, getattr(torch.Tensor, name), compiling))
     for owner, name in (
@@ -76,27 +75,12 @@ def _read(lines: Lines, name: str, original: Callable[..., Any], compiling: Call
 
     @functools.wraps(original)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        frame = here(1)
-        # torch's own looks at values in memory, as those of Adam at its count of steps, wait for nothing.
-        if compiling() or (is_torch(frame) and self.is_cpu):
+        if compiling() or self.is_cpu:  # whose values are there: nothing is waited for
             return original(self, *args, **kwargs)
-        with lines.scope(what, role, frame):
+        with lines.scope(what, role, here(1)):
             return original(self, *args, **kwargs)
 
     return read
-
-
-def _conversion(lines: Lines, name: str, original: Callable[..., Any], compiling: Callable[[], bool]) -> Any:
-    what, role, here = f"Tensor.{name}", roles.SYNC, sys._getframe
-
-    @functools.wraps(original)
-    def convert(self: Any) -> Any:
-        if compiling() or self.is_cpu:
-            return original(self)
-        with lines.scope(what, role, here(1)):
-            return original(self)
-
-    return convert
 
 
 def _copy(lines: Lines, name: str, original: Callable[..., Any], compiling: Callable[[], bool]) -> Any:
