@@ -27,7 +27,8 @@ rgm_status rgm_links_role_names(rgm_run *run, rgm_name names[RGM_ROLE_COUNT], rg
 typedef struct {
     uint32_t row;
     uint8_t role;
-    bool key; // of an optimizer whose step ends a step of the program
+    bool key;      // of an optimizer whose step ends a step of the program
+    bool computes; // there is a forward or backward pass in it: an optimizer that calls a closure
 } event;
 
 // An optimizer among the events: how often it steps, and from which event to which.
@@ -48,6 +49,7 @@ typedef struct {
     rgm_name names[RGM_ROLE_COUNT];
     uint8_t *roles;   // [spans]
     uint32_t *around; // [spans] bits of the roles that the span lies in
+    uint32_t *inside; // [spans] bits of the roles that lie in the span
     event *events;
     size_t n_events;
     optimizer *optimizers;
@@ -84,6 +86,10 @@ static void find_roles(finding *f) {
         f->roles[row] = RGM_ROLE_FORWARD;
         spans->category[row] = f->names[RGM_ROLE_FORWARD];
     }
+    for (size_t row = f->rows; row-- > 0;) {
+        int32_t parent = spans->parent[row];
+        if (parent >= 0 && (size_t)parent < row) f->inside[parent] |= f->inside[row] | 1u << f->roles[row];
+    }
 }
 
 // --- events -----------------------------------------------------------------------------------------------
@@ -119,7 +125,8 @@ static rgm_status find_events(finding *f, rgm_error *err) {
         f->n_events = 0;
         for (uint32_t row = 0; row < f->rows; row++) {
             if (spans->lane[row] != lane || !is_event(f, row)) continue;
-            if (fill) f->events[f->n_events] = (event){row, f->roles[row], false};
+            bool computes = f->inside[row] & (ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD));
+            if (fill) f->events[f->n_events] = (event){row, f->roles[row], false, computes};
             f->n_events++;
         }
         if (!fill) f->events = rgm_malloc((f->n_events + 1) * sizeof *f->events);
@@ -189,7 +196,7 @@ static bool begins(const finding *f, const open_step *step, size_t at) {
     bool computed = step->roles & (ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD));
     bool updated = step->roles & (ROLE_BIT(BACKWARD) | ROLE_BIT(OPTIMIZER));
     if (role == RGM_ROLE_DATA_WAIT && between_loops(f, at)) return false;
-    if (step->done) return role != RGM_ROLE_OPTIMIZER;
+    if (step->done) return role != RGM_ROLE_OPTIMIZER || f->events[at].computes;
     if (role == RGM_ROLE_DATA_WAIT) return computed && (!updated || f->n_optimizers == 0);
     if (f->loads || f->n_optimizers || role == RGM_ROLE_BACKWARD) return false;
     if (f->trains) return step->roles & ROLE_BIT(BACKWARD);
@@ -278,7 +285,8 @@ rgm_status rgm_links_roles(rgm_run *run, size_t *steps, rgm_error *err) {
     RGM_GOTO(rgm_links_role_names(run, f.names, err));
     f.roles = rgm_malloc(f.rows + 1);
     f.around = rgm_malloc((f.rows + 1) * sizeof *f.around);
-    if (!f.roles || !f.around) {
+    f.inside = rgm_calloc(f.rows + 1, sizeof *f.inside);
+    if (!f.roles || !f.around || !f.inside) {
         status = rgm_error_no_memory(err);
         goto done;
     }
@@ -290,6 +298,7 @@ rgm_status rgm_links_roles(rgm_run *run, size_t *steps, rgm_error *err) {
 done:
     rgm_free(f.roles);
     rgm_free(f.around);
+    rgm_free(f.inside);
     rgm_free(f.events);
     rgm_free(f.optimizers);
     return status;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small programs that train, each a function of nothing that returns what must not depend on a profiler."""
 
+import functools
+
 import torch
 import torch.utils.checkpoint
 from torch import nn
@@ -101,6 +103,26 @@ def adversaries():
     return seen, facts(maker, judge)
 
 
+def closures():
+    """Two optimizers that call for the loss themselves: all passes are within their steps."""
+    models = nn.Linear(5, 1), nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizers = [torch.optim.LBFGS(model.parameters(), max_iter=3) for model in models]
+    inputs, wanted = torch.randn(8, 5), torch.randn(8, 1)
+
+    def closure(model, optimizer):
+        optimizer.zero_grad()
+        value = F.mse_loss(model(inputs), wanted)
+        value.backward()
+        return value
+
+    seen = [
+        optimizer.step(functools.partial(closure, model, optimizer)).item()
+        for _ in range(STEPS)
+        for model, optimizer in zip(models, optimizers, strict=True)
+    ]
+    return seen, facts(*models)
+
+
 def accumulation():
     model = nn.Linear(5, 2)
     optimizer = torch.optim.AdamW(model.parameters())
@@ -197,6 +219,6 @@ def hooked():
 
 
 PROGRAMS = [
-    linear, perceptron, convolutions, recurrent, transformer, embedding, adversaries, accumulation, recomputed,
-    recomputed_within, shared, nested, twice, hooked,
+    linear, perceptron, convolutions, recurrent, transformer, embedding, adversaries, closures, accumulation,
+    recomputed, recomputed_within, shared, nested, twice, hooked,
 ]  # fmt: skip

@@ -147,6 +147,12 @@ def test_optimizers_that_step_in_turns_share_a_step():
     assert found.steps("optimizer") == [["Adam.step", "Adam.step #2"]] * 3
 
 
+def test_an_optimizer_that_calls_for_the_loss_itself_makes_a_step():
+    found = found_in(structure_programs.closures)
+    assert found.steps("optimizer") == [["LBFGS.step", "LBFGS.step #2"]] * 3
+    assert found.names("step") == ["training step"] * 3
+
+
 def test_models_beside_each_other_have_names_of_their_own():
     found = found_in(structure_programs.adversaries)
     assert {"0", "1", "Sequential #2.0", "Sequential #2.2"} <= set(found.names("module"))
