@@ -18,6 +18,7 @@ typedef struct {
     uint64_t code, name, file, lines; // addresses
     int32_t first_line;
     int32_t unit; // of the code, -1 before the first
+    int32_t line; // 0 where it has not been read: `line` tells
 } rgm_source_frame;
 
 // A function of a stack as the last walk found it, and the number of the stack that it is the innermost of.
@@ -58,7 +59,8 @@ typedef struct {
     rgm_walk (*frames)(rgm_walker *walker, uint32_t which, rgm_kept_stack *kept, rgm_source_frame *frames,
                        size_t *count, bool *cut);
     // The functions of the calling thread, the innermost first and at most so many; none outside of the
-    // language. Takes no lock and asks for no memory.
+    // language. Their lines too: code may be gone right after (that of a module when it has run). Takes no
+    // lock and asks for no memory.
     void (*own_frames)(rgm_source_frame *frames, size_t most, size_t *count, bool *cut);
     // Names in UTF-8, cut to RGM_STACK_TEXT bytes; false where they cannot be read.
     bool (*names)(rgm_walker *walker, const rgm_source_frame *frame, char *function, size_t *function_length,

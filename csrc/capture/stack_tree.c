@@ -219,6 +219,7 @@ static rgm_stack_found take_step(rgm_stack_tree *tree, const rgm_stack_source *s
     for (size_t slot = hash & t->mask; t->slots[slot]; slot = (slot + 1) & t->mask) {
         const step *s = &tree->steps[t->slots[slot] - 1];
         if (s->parent != wanted.parent || s->function != wanted.function || s->unit != wanted.unit) continue;
+        if (frame->line && tree->nodes[s->node].line != frame->line) continue;
         *node = s->node;
         return RGM_STACK_KNOWN;
     }
@@ -226,7 +227,7 @@ static rgm_stack_found take_step(rgm_stack_tree *tree, const rgm_stack_source *s
     rgm_stack_row row = {.parent = *node,
                          .function = f->function,
                          .file = f->file,
-                         .line = source->line(walker, frame),
+                         .line = frame->line ? frame->line : source->line(walker, frame),
                          .first_line = frame->first_line};
     found = find_node(tree, row, node);
     if (found != RGM_STACK_KNOWN) return found;

@@ -242,6 +242,14 @@ static rgm_walk walk_frames(rgm_walker *w, uint32_t which, rgm_kept_stack *kept,
     return found;
 }
 
+// The line of a frame whose code stays meanwhile.
+static int32_t line_now(const rgm_source_frame *frame) {
+    const char *table = (const char *)(uintptr_t)frame->lines;
+    if (rgm_word_at(table, rgm_layout.bytes.type) != (uintptr_t)&PyBytes_Type) return 0;
+    return rgm_line_of_unit((const uint8_t *)table + rgm_layout.bytes.data,
+                            rgm_word_at(table, rgm_layout.bytes.size), frame->first_line, frame->unit);
+}
+
 // What a thread is in stays while it looks.
 static void walk_own(rgm_source_frame *frames, size_t most, size_t *count, bool *cut) {
     const PyThreadState *state = PyGILState_GetThisThreadState();
@@ -257,7 +265,9 @@ static void walk_own(rgm_source_frame *frames, size_t most, size_t *count, bool 
             continue;
         *cut = *count == most;
         if (*cut) return;
-        frames[(*count)++] = at_instruction(&own, instruction);
+        frames[*count] = at_instruction(&own, instruction);
+        frames[*count].line = line_now(&frames[*count]);
+        (*count)++;
     }
 }
 

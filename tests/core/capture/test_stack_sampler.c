@@ -169,6 +169,23 @@ TEST(stacks_share_their_callers) {
     fell(&g);
 }
 
+TEST(a_line_that_is_told_is_not_asked_for) {
+    grown g;
+    uint32_t asked, told, other, again;
+    REQUIRE(grow(&g));
+    rgm_source_frame stack[] = {frame_of(1, 0)};
+    CHECK(find(&g, stack, 1, false, &asked) == RGM_STACK_KNOWN);
+    stack[0].line = 21;
+    CHECK(find(&g, stack, 1, false, &told) == RGM_STACK_KNOWN);
+    stack[0].line = 22; // other code where that one was
+    CHECK(find(&g, stack, 1, false, &other) == RGM_STACK_KNOWN);
+    CHECK(taken[asked].line == 10 && taken[told].line == 21 && taken[other].line == 22);
+    stack[0].line = 21;
+    CHECK(find(&g, stack, 1, false, &again) == RGM_STACK_KNOWN);
+    CHECK(again == told && taken_count == 3);
+    fell(&g);
+}
+
 TEST(a_stack_is_found_from_the_part_that_is_known) {
     grown g;
     uint32_t whole, node = RGM_STACK_NONE;

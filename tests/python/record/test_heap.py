@@ -63,6 +63,16 @@ def test_large_blocks_are_told_as_they_are(record):
     assert passed["peak_bytes"] < 20 * MB
 
 
+@pytest.mark.parametrize(
+    ("last", "function"),
+    [("kept = bytes(80_000_000)", "<module>"), ("kept = list(map(lambda n: bytes(n), [80_000_000]))", "<lambda>")],
+)
+def test_code_that_goes_right_after_has_its_line(record, last, function):
+    """The code of a module is gone when its last statement has run, and with it what it made for that."""
+    run = record(f"import time\n\ntime.sleep(0.05)\n{last}\n")
+    assert by_line(run)[f"{function}:4"]["allocated_bytes"] == pytest.approx(80 * MB, rel=0.01)
+
+
 SMALL = {  # what makes a block: its bytes, how often it is made
     "[None] * 4": (88, 900_000),  # 56 bytes of the object, 32 of its items
     "bytes(1000)": (1033, 100_000),
