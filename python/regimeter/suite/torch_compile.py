@@ -265,14 +265,19 @@ class TorchCompileAnalyzer:
             why = "another profiler of torch was recording"
             report.unavailable |= dict.fromkeys(("peak_memory_mb", "memory_savings_mb"), why)
             return
-        peaks = []
-        for one in (fn, compiled):
-            tracked = MemoryProfiler(0, True, False, output_dir=self.output_dir)
-            with tracked.track():
-                self._call(one, given)
-            peaks.append(tracked.get_peak_analysis()["peak_above_start_mb"])
-        if None not in peaks:
-            report.peak_memory_mb, report.memory_savings_mb = peaks[1], peaks[0] - peaks[1]
+        eager, quick = self._peak(fn, given), self._peak(compiled, given)
+        if eager is not None and quick is not None:
+            report.peak_memory_mb, report.memory_savings_mb = quick, eager - quick
+
+    def _peak(self, fn: Callable[..., Any], given: "_Given") -> float | None:
+        """Return the peak of a call in MB above its start; copying its inputs is not in it."""
+        self._torch.manual_seed(SEED)
+        copied = given.copied(self._torch)
+        tracked = MemoryProfiler(0, True, False, output_dir=self.output_dir)
+        with tracked.track():
+            copied.call(fn)
+        found: float | None = tracked.get_peak_analysis()["peak_above_start_mb"]
+        return found
 
     def _counted(
         self, tally: Callable[[Callable[[], Any]], Launches], fn: Callable[..., Any], given: "_Given"

@@ -239,6 +239,12 @@ def test_launches_of_a_training_step_have_its_backward_pass_and_library_kernels(
     assert report.eager_bytes > report.compiled_bytes
 
 
+def test_memory_of_a_call_is_without_its_inputs(analyzer):
+    report = analyzer.analyze(lambda x: x[:10] * 2 + 1, torch.ones(1_000_000), warmup=0, iterations=1)
+    assert 0 < report.peak_memory_mb < 0.1
+    assert abs(report.memory_savings_mb) < 0.1
+
+
 # --- launches -------------------------------------------------------------------------------------------------------
 
 
