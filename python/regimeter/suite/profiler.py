@@ -117,7 +117,8 @@ class UnifiedProfiler:
                 end_history(self._torch)
             raise
         self._open.append((session, recording))
-        own_before, cpu_began, began = recording.own_ns, time.process_time_ns(), time.perf_counter_ns()
+        own_before, own_cpu_before = recording.own_ns, recording.own_cpu_ns
+        cpu_began, began = time.process_time_ns(), time.perf_counter_ns()
         try:
             yield session
         except BaseException as error:
@@ -126,8 +127,8 @@ class UnifiedProfiler:
         finally:
             wait_for_devices(self._torch)
             total = time.perf_counter_ns() - began - (recording.own_ns - own_before)
-            session.total_time_ms = total / 1e6
-            session.cpu_time_ms = (time.process_time_ns() - cpu_began) / 1e6
+            cpu = time.process_time_ns() - cpu_began - (recording.own_cpu_ns - own_cpu_before)
+            session.total_time_ms, session.cpu_time_ms = total / 1e6, cpu / 1e6
             self._open.remove((session, recording))
             session.steps = recording.steps
             self._guarded(session, lambda: self._end(session, recording, probe.end(token) if token else None, snapshot))

@@ -26,8 +26,9 @@ def is_recording(torch: Any) -> bool:
 class Recording:
     """From `begin` to `end`, with `step` between the steps of a schedule.
 
-    taken: called with the file of each trace, which goes when it returns. own_ns: what beginning, ending and stepping
-    took, which is no time of the block. guest: another profiler records, and the block is only marked in its trace.
+    taken: called with the file of each trace, which goes when it returns. own_ns, own_cpu_ns: the time
+    and the processor time that beginning, ending and stepping took, which are not the block's. guest: another profiler
+    records, and the block is only marked in its trace.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Recording:
         self.guest = is_recording(torch)
         self.schedule = schedule
         self.steps: list[dict[str, Any]] = []
-        self.own_ns = 0
+        self.own_ns = self.own_cpu_ns = 0
         self._torch = torch
         self._taken = taken
         self._mark = torch.profiler.record_function(mark)
@@ -95,11 +96,12 @@ class Recording:
 
     @contextlib.contextmanager
     def _own(self) -> Iterator[None]:
-        began = time.perf_counter_ns()
+        cpu_began, began = time.process_time_ns(), time.perf_counter_ns()
         try:
             yield
         finally:
             self.own_ns += time.perf_counter_ns() - began
+            self.own_cpu_ns += time.process_time_ns() - cpu_began
 
 
 def _of_torch(torch: Any, schedule: Schedule) -> Any:

@@ -295,6 +295,27 @@ def test_phases_of_a_schedule():
     assert Schedule(active=1, repeat=0).phase(99) == "active"
 
 
+def test_neither_time_has_the_profilers_own_work(profiler, monkeypatch):
+    clock, step = {"time": 0, "cpu": 0}, torch.profiler.profile.step
+
+    def spend(milliseconds):
+        for name in clock:
+            clock[name] += milliseconds * 1_000_000
+
+    def costly_step(self):
+        spend(500)  # stands for starting and stopping
+        step(self)
+
+    monkeypatch.setattr(torch.profiler.profile, "step", costly_step)
+    monkeypatch.setattr("time.perf_counter_ns", lambda: clock["time"])
+    monkeypatch.setattr("time.process_time_ns", lambda: clock["cpu"])
+    with profiler.profile("loop", schedule={"wait": 1, "warmup": 1, "active": 2, "repeat": 1}) as session:
+        for _ in range(4):
+            spend(3)
+            profiler.step()
+    assert (session.total_time_ms, session.cpu_time_ms) == (12, 12)
+
+
 def test_steps_of_a_schedule_are_recorded_by_cycle(profiler, model, batch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
