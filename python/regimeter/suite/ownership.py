@@ -11,7 +11,7 @@ import sys
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -51,14 +51,13 @@ class Ownership:
         """Look at what is there, and watch from now on."""
         tensors, owners = self._look()
         seen: set[int] = set()
-        for tensor in tensors:
-            storage = _storage(tensor)
-            if storage is None or storage[1] in seen:
+        for storage, address, size, device in _storages(tensors):
+            if address in seen:
                 continue
-            seen.add(storage[1])
-            one = Before(storage[1], storage[2], storage[3], owners.get(storage[1], UNKNOWN))
+            seen.add(address)
+            one = Before(address, size, device, owners.get(address, UNKNOWN))
             self.before.append(one)
-            finalizer = weakref.finalize(storage[0], _freed, one)
+            finalizer = weakref.finalize(storage, _freed, one)
             finalizer.atexit = False
             self._watched.append(finalizer)
         optimizers = import_module("torch.optim.optimizer")
@@ -79,11 +78,7 @@ class Ownership:
     def live(self) -> tuple[int, dict[str, int]]:
         """Return the bytes of the tensors that Python knows now, and by category; others than of the host left out."""
         tensors, owners = self._look()
-        found: dict[int, int] = {}
-        for tensor in tensors:
-            storage = _storage(tensor)
-            if storage is not None and storage[3] < 0:
-                found[storage[1]] = storage[2]
+        found = {address: size for _, address, size, device in _storages(tensors) if device < 0}
         return sum(found.values()), self._by_category(found.items(), owners)
 
     def of_blocks(self, blocks: Iterable[tuple[int, int]]) -> dict[str, int]:
@@ -123,27 +118,36 @@ class Ownership:
 
     def _mark(self, tensors: Iterable[Any], category: str) -> None:
         now = time.time_ns()
-        for tensor in tensors:
-            storage = None if tensor is None else _storage(tensor)
-            if storage is not None:
-                self.marks.append((now, storage[1], category))
+        self.marks += [(now, address, category) for _, address, _, _ in _storages(tensors)]
 
 
-def _storage(tensor: Any) -> tuple[Any, int, int, int] | None:
-    """Return storage, address, bytes and device (-1: host); None for tensors without memory of their own."""
-    if getattr(type(tensor), "__torch_dispatch__", None) is not _plain_dispatch():
-        return None  # fake and wrapped tensors: what they hold is seen by itself
-    try:
-        storage = tensor.untyped_storage()
-        address = storage.data_ptr()
-        device = -1 if tensor.device.type == "cpu" else int(tensor.device.index or 0)
-        return (storage, address, storage.nbytes(), device) if address else None
-    except Exception:  # meta and sparse tensors have no storage to ask
-        return None
+def _storages(tensors: Iterable[Any]) -> Iterator[tuple[Any, int, int, int]]:
+    """Yield storage, address, bytes and device (-1: host) of tensors; nothing for those without memory of their own."""
+    torch = sys.modules["torch"]
+    for tensor in tensors:
+        # What fake and wrapped tensors hold is seen by itself.
+        if getattr(type(tensor), "__torch_dispatch__", None) is not torch.Tensor.__torch_dispatch__:
+            continue
+        try:
+            found = [(part.untyped_storage(), part.device) for part in _parts(torch, tensor)]
+            rows = [(one, one.data_ptr(), one.nbytes(), device) for one, device in found]
+        except Exception:  # no storage to ask
+            continue
+        for storage, address, size, device in rows:
+            if address:
+                yield storage, address, size, -1 if device.type == "cpu" else int(device.index or 0)
 
 
-def _plain_dispatch() -> Any:
-    return sys.modules["torch"].Tensor.__torch_dispatch__
+def _parts(torch: Any, tensor: Any) -> list[Any]:
+    """Return the tensors that a tensor's numbers lie in: of a sparse one its indices and values, else itself."""
+    layout = tensor.layout
+    if layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if layout in (torch.sparse_csc, torch.sparse_bsc):
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    return [tensor]
 
 
 def _tensors_in(states: Iterable[Any]) -> list[Any]:
@@ -155,10 +159,8 @@ def _tensors_in(states: Iterable[Any]) -> list[Any]:
 
 
 def _own(owners: dict[int, str], tensors: Iterable[Any], category: str) -> None:
-    for tensor in tensors:
-        storage = None if tensor is None else _storage(tensor)
-        if storage is not None:
-            owners.setdefault(storage[1], category)
+    for _, address, _, _ in _storages(tensors):
+        owners.setdefault(address, category)
 
 
 def _freed(one: Before) -> None:

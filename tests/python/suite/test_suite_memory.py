@@ -189,6 +189,42 @@ def _parameters_elsewhere(program):
     return found.values()
 
 
+def test_a_sparse_gradient_has_its_indices_and_values(memory):
+    bag, rows = torch.nn.EmbeddingBag(1000, 16, sparse=True), torch.arange(1000).repeat(5).reshape(-1, 5)
+    before = memory.get_memory_snapshot()
+    with memory.track():
+        bag(rows).sum().backward()
+    whole = bag.weight.grad._values().nbytes + bag.weight.grad._indices().nbytes
+    assert whole == 5000 * (16 * 4 + 8)
+    blocks, after = memory._done[0].found, memory.get_memory_snapshot()
+    start, end = blocks.by_category(blocks.begin_ns), blocks.by_category(blocks.end_ns)
+    assert end["unknown"] == start["unknown"]
+    others = before.by_category.get("gradients", 0)
+    assert end["gradients"] - others == after.by_category["gradients"] - others == whole
+    assert after.allocated_mb - before.allocated_mb == pytest.approx((whole - rows.nbytes) / MB), "it keeps the rows"
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+@pytest.mark.parametrize(
+    ("layout", "names"),
+    [
+        ("coo", ["_indices", "_values"]),
+        ("csr", ["crow_indices", "col_indices", "values"]),
+        ("bsr", ["crow_indices", "col_indices", "values"]),
+        ("csc", ["ccol_indices", "row_indices", "values"]),
+        ("bsc", ["ccol_indices", "row_indices", "values"]),
+    ],
+)
+def test_tensors_of_every_sparse_layout_are_seen(memory, layout, names):
+    dense, blocks = torch.eye(64), {"blocksize": (8, 8)} if layout.startswith("bs") else {}
+    before = memory.get_memory_snapshot().allocated_mb
+    kept = dense.to_sparse(layout=getattr(torch, f"sparse_{layout}"), **blocks)
+    grown = memory.get_memory_snapshot().allocated_mb - before
+    held = {part.data_ptr(): part.nbytes() for part in (getattr(kept, name)().untyped_storage() for name in names)}
+    assert len(held) == len(names)
+    assert grown == pytest.approx(sum(held.values()) / MB)
+
+
 def test_new_optimizer_state_is_its_own(memory):
     fresh = Program()
     with memory.track():
