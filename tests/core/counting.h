@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda/counters/counter_host.h"
 #include "cuda/library/driver.h"

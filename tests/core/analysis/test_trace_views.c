@@ -6,9 +6,8 @@
 
 #include "analysis/analyses.h"
 #include "analysis/views/tiles.h"
-#include "base/memory.h"
 #include "base/sort.h"
-#include "harness.h"
+#include "faults.h"
 
 typedef struct {
     rgm_run *run;
@@ -291,7 +290,6 @@ TEST(a_span_comes_with_what_it_launched) {
     release(&a);
 }
 
-#ifdef RGM_FAULTS
 static rgm_status tile_all(const rgm_view *view) {
     const uint8_t lanes[] = {RGM_LANE_SHOWN, RGM_LANE_SHOWN, RGM_LANE_FOLDED};
     const rgm_tile tile = {-100, 2000, 7, 0, 3};
@@ -314,16 +312,7 @@ TEST(every_allocation_of_tiles_may_fail) {
     uint64_t state = 5;
     add_wild(&a, &state, 300);
     CHECK_OK(rgm_view_init(&a.view, a.run, NULL, 0, NULL));
-    rgm_status status = RGM_NO_MEMORY;
-    for (int64_t after = 0; status != RGM_OK && after < 2000; after++) {
-        int64_t live = rgm_memory_live();
-        rgm_memory_fail_after(after);
-        status = tile_all(&a.view);
-        rgm_memory_fail_after(-1);
-        if (status != RGM_OK) CHECK_EQ_I64(status, RGM_NO_MEMORY);
-        CHECK_EQ_I64(rgm_memory_live(), live);
-    }
-    CHECK_OK(status);
+    EACH_FAULT("tiles") FAULTY(tile_all(&a.view));
     release(&a);
 }
 
@@ -334,17 +323,9 @@ TEST(every_allocation_may_fail) {
     (void)add_wild_samples(&a, &state, 100);
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     policy.timeline_max_spans = 50;
-    rgm_status status = RGM_NO_MEMORY;
-    for (int64_t after = 0; status != RGM_OK && after < 2000; after++) {
-        int64_t live = rgm_memory_live();
-        rgm_memory_fail_after(after);
-        status = compute(&a, &policy);
-        rgm_memory_fail_after(-1);
-        if (status != RGM_OK) CHECK_EQ_I64(status, RGM_NO_MEMORY);
+    EACH_FAULT("analyses") {
+        FAULTY(compute(&a, &policy));
         clear(&a);
-        CHECK_EQ_I64(rgm_memory_live(), live);
     }
-    CHECK_OK(status);
     release(&a);
 }
-#endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "harness.h"
+#include "faults.h"
 
 TEST(a_chase_visits_every_place_once) {
     enum { PLACES = 5003, STRIDE = 16 };
@@ -316,25 +316,14 @@ TEST(a_measurement_can_be_ended) {
     CHECK_EQ_I64(asked, RGM_HOST_PART_COUNT);
 }
 
-#ifdef RGM_FAULTS
 TEST(a_host_without_memory_gives_everything_back) {
     rgm_calibrate_policy policy = small_policy();
     rgm_host_request request = small_request(&policy);
     rgm_figures figures;
     rgm_error err;
-    for (int part = 0; part < RGM_HOST_PART_COUNT; part++) {
-        rgm_status status = RGM_NO_MEMORY;
-        for (int64_t n = 0; status == RGM_NO_MEMORY && n < 100; n++) {
-            int64_t live = rgm_memory_live();
-            rgm_memory_fail_after(n);
-            status = rgm_host_measure((rgm_host_part)part, &request, &figures, &err);
-            rgm_memory_fail_after(-1);
-            CHECK_EQ_I64(rgm_memory_live(), live);
-        }
-        CHECK_OK(status);
-    }
+    for (int part = 0; part < RGM_HOST_PART_COUNT; part++)
+        EACH_FAULT("a measurement") FAULTY(rgm_host_measure((rgm_host_part)part, &request, &figures, &err));
 }
-#endif
 
 // --- a device whose clock moves only by the work that is queued --------------------------------------------
 
@@ -464,16 +453,12 @@ TEST(a_device_that_fails_gives_everything_back) {
     for (int part = 0; part < RGM_DEVICE_PART_COUNT; part++) {
         (void)measure_device((rgm_device_part)part, &figures, &err); // loads libraries
         for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
-#ifdef RGM_FAULTS
             int64_t live = rgm_memory_live();
-#endif
             set(failing[i], RGM_CU_OUT_OF_MEMORY);
             rgm_status status = measure_device((rgm_device_part)part, &figures, &err);
             set(failing[i], 0);
             CHECK(status == RGM_OK || status == RGM_LIMIT || status == RGM_UNAVAILABLE);
-#ifdef RGM_FAULTS
             CHECK_EQ_I64(rgm_memory_live(), live);
-#endif
         }
     }
     set("fail_cuGraphLaunch", RGM_CU_NOT_SUPPORTED); // takes away that figure only

@@ -4,11 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "harness.h"
 #include "model/counter_roles.h"
 
 #include "counting.h"
+#include "faults.h"
 
 typedef struct {
     fake_library fake, driver;
@@ -167,20 +166,10 @@ TEST(a_child_of_fork_lets_go_without_a_call) {
     bench_end(&b);
 }
 
-#ifdef RGM_FAULTS
 TEST(no_memory_at_any_place_leaves_nothing_behind) {
-    for (int64_t after = 0; after < 20; after++) {
+    EACH_FAULT("a start") {
         bench b = bench_make();
-        int64_t live = rgm_memory_live();
-        rgm_memory_fail_after(after);
-        rgm_status status = bench_start(&b);
-        rgm_memory_fail_after(-1);
-        if (status == RGM_OK) rgm_gpm_stop(b.gpm, NULL);
-        CHECK_EQ_I64(rgm_memory_live(), live);
+        if (FAULTY(bench_start(&b)) == RGM_OK) rgm_gpm_stop(b.gpm, NULL);
         bench_end(&b);
-        if (status == RGM_OK) return;
-        CHECK_EQ_I64(status, RGM_NO_MEMORY);
     }
-    CHECK(false);
 }
-#endif

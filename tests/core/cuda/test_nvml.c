@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVML: loading, the devices, which of them CUDA means, and what each call gives.
-#include "harness.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "cuda/library/driver.h"
 #include "cuda/nvml/telemetry_read.h"
+#include "faults.h"
 #include "scripted_nvml.h"
 
 // Our own declarations against NVIDIA's, where those are installed.
@@ -381,13 +380,9 @@ TEST(failures_while_the_devices_are_read) {
         CHECK_EQ_U64(list.count, f == 0 ? 0 : 2);
     }
     script_set("fail_call", 0);
-    int64_t live = rgm_memory_live();
-    for (int64_t after = 0; after < 2; after++) {
+    EACH_FAULT("a list") {
         rgm_nvml_list other;
-        rgm_memory_fail_after(after);
-        CHECK_EQ_I64(rgm_nvml_list_read(&other, nvml, NULL), RGM_NO_MEMORY);
-        rgm_memory_fail_after(-1);
-        CHECK_EQ_I64(rgm_memory_live(), live);
+        if (FAULTY(rgm_nvml_list_read(&other, nvml, NULL)) == RGM_OK) rgm_nvml_list_release(&other);
     }
     done();
 }

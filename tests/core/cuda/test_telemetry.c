@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sampler of telemetry: what it hands on and when, its budget at work, and what ends it.
-#include "harness.h"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "base/thread.h"
 #include "cuda/nvml/telemetry.h"
+#include "faults.h"
 #include "scripted_nvml.h"
 
 // --- a sink that remembers --------------------------------------------------------------------------------
@@ -357,13 +355,8 @@ TEST(a_start_without_memory_leaves_nothing) {
     rgm_telemetry *t;
     rgm_telemetry_options options = {.by_hand = true};
     REQUIRE(script_begin("libfake_nvml.so", "devices=2"));
-    int64_t live = rgm_memory_live();
-    for (int64_t after = 0; after < 6; after++) {
-        rgm_memory_fail_after(after);
-        CHECK_EQ_I64(rgm_telemetry_start(&t, &options, sink, NULL), RGM_NO_MEMORY);
-        rgm_memory_fail_after(-1);
-        CHECK_EQ_I64(rgm_memory_live(), live);
-    }
+    EACH_FAULT("a start")
+        if (FAULTY(rgm_telemetry_start(&t, &options, sink, NULL)) == RGM_OK) rgm_telemetry_free(t);
     script_end();
 }
 

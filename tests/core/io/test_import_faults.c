@@ -4,6 +4,7 @@
 #include "analysis/analyses.h"
 #include "base/thread.h"
 #include "everything.h"
+#include "faults.h"
 #include "importing.h"
 #include "io/export/export.h"
 #include "model/links.h"
@@ -15,28 +16,14 @@ typedef rgm_status (*step)(rgm_run *run, const void *context, rgm_error *err);
 // may meet the fault and go on, if what it gives is the same.
 static bool may_do_without;
 
-// Repeats the step with a later fault each time, until it meets none. `most` bounds the loop, not the truth.
 static void every_fault(const char *what, step taken, rgm_run *run, const void *context) {
-    enum { MOST = 20000 };
-    for (int64_t n = 0; n < MOST; n++) {
-        int64_t live = rgm_memory_live();
+    EACH_FAULT(what) {
         rgm_error err;
         rgm_error_clear(&err);
-        uint64_t calls = rgm_memory_calls();
-        rgm_memory_fail_after(n);
-        rgm_status status = taken(run, context, &err);
-        rgm_memory_fail_after(-1);
-        int64_t left = rgm_memory_live() - live;
-        bool met = rgm_memory_calls() - calls > (uint64_t)n;
-        if (status == RGM_OK && left == 0 && !met) return;
-        if (status == RGM_OK && left == 0 && may_do_without) continue;
-        if (status != RGM_NO_MEMORY || err.status != RGM_NO_MEMORY || left != 0) {
-            HARNESS_FAIL("%s with fault %" PRId64 ": status %d, \"%s\", %" PRId64 " blocks left", what, n,
-                         (int)status, err.message, left);
-            return;
-        }
+        fault_.goes_without = may_do_without;
+        rgm_status status = FAULTY(taken(run, context, &err));
+        if (status != RGM_OK) CHECK_EQ_I64(err.status, status);
     }
-    HARNESS_FAIL("%s fails for ever", what);
 }
 
 typedef struct {
@@ -106,21 +93,14 @@ TEST(imports_where_no_second_thread_can_be_had) {
 
 // What a refused step has put in the run stays there until it is freed, so each try has a run of its own.
 static void every_fault_of_linking(int threads) {
-    for (int64_t n = 0; n < 1000; n++) {
-        int64_t live = rgm_memory_live();
+    EACH_FAULT("linking") {
         rgm_run *run = import_text(everything);
         REQUIRE(run);
         rgm_error err;
         rgm_error_clear(&err);
-        rgm_memory_fail_after(n);
-        rgm_status status = rgm_run_link(run, threads, &err);
-        rgm_memory_fail_after(-1);
+        if (FAULTY(rgm_run_link(run, threads, &err)) != RGM_OK) CHECK_EQ_I64(err.status, RGM_NO_MEMORY);
         rgm_run_free(run);
-        CHECK_EQ_I64(rgm_memory_live(), live);
-        if (status == RGM_OK) return;
-        CHECK(status == RGM_NO_MEMORY && err.status == RGM_NO_MEMORY);
     }
-    HARNESS_FAIL("linking fails for ever");
 }
 
 TEST(linking) { every_fault_of_linking(1); }

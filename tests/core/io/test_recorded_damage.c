@@ -7,6 +7,7 @@
 #include "analysis/analyses.h"
 #include "base/crc32c.h"
 #include "base/memory.h"
+#include "faults.h"
 #include "frames.h"
 #include "importing.h"
 #include "suggest/suggest.h"
@@ -25,27 +26,15 @@ static void each_fault_of_loading(const char *path, rgm_load_mode mode) {
     rgm_error_clear(&err);
     CHECK_OK(rgm_run_load(path, mode, &expected, &err));
     REQUIRE(expected);
-    bool whole = false;
-    for (int64_t after = 0; after < 100000 && !whole; after++) {
-        int64_t live = rgm_memory_live();
+    EACH_FAULT(path) {
         rgm_run *run = NULL;
         rgm_error_clear(&err);
-        uint64_t calls = rgm_memory_calls();
-        rgm_memory_fail_after(after);
-        rgm_status status = rgm_run_load(path, mode, &run, &err);
-        rgm_memory_fail_after(-1);
-        whole = rgm_memory_calls() - calls <= (uint64_t)after;
-        if (status == RGM_OK && run)
-            CHECK_SAME_RUN(expected, run, "%s, allocation %" PRId64, path, after);
-        else if (status != RGM_NO_MEMORY || err.status != RGM_NO_MEMORY || run)
-            HARNESS_FAIL("%s, allocation %" PRId64 ": status %d, \"%s\"", path, after, (int)status,
-                         err.message);
+        rgm_status status = FAULTY(rgm_run_load(path, mode, &run, &err));
+        CHECK((run != NULL) == (status == RGM_OK));
+        CHECK_EQ_I64(err.status, status);
+        if (run) CHECK_SAME_RUN(expected, run, "%s", path);
         rgm_run_free(run);
-        if (status != RGM_OK && rgm_memory_live() != live)
-            HARNESS_FAIL("%s, allocation %" PRId64 ": %" PRId64 " blocks left", path, after,
-                         rgm_memory_live() - live);
     }
-    CHECK(whole);
     rgm_run_free(expected);
 }
 

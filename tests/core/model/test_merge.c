@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analyses.h"
-#include "base/memory.h"
-#include "harness.h"
+#include "faults.h"
 #include "model/merge.h"
 
 enum { KERNELS = 24 };
@@ -114,20 +113,7 @@ done:
 }
 
 TEST(every_allocation_may_fail) {
-#ifdef RGM_FAULTS
-    int64_t before = rgm_memory_live();
-    rgm_status status = RGM_NO_MEMORY;
-    for (int64_t n = 0; status != RGM_OK; n++) {
-        REQUIRE(n < 100000);
-        rgm_memory_fail_after(n);
-        status = life(1000, 20, 15, 7);
-        rgm_memory_fail_after(-1);
-        CHECK(status == RGM_OK || status == RGM_NO_MEMORY);
-        CHECK_EQ_I64(rgm_memory_live(), before);
-    }
-#else
-    CHECK_OK(life(1000, 20, 15, 7));
-#endif
+    EACH_FAULT("merged runs") FAULTY(life(1000, 20, 15, 7));
 }
 
 TEST(times_at_the_ends_of_their_range_do_no_harm) {

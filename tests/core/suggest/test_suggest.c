@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suggestions: claims as sets of time, the engine on runs by hand and on damaged ones, and with each
 // allocation failing in turn.
-#include "base/memory.h"
 #include "everything.h"
+#include "faults.h"
 #include "importing.h"
 #include "suggest/claim.h"
 #include "suggest/suggest.h"
@@ -157,18 +157,13 @@ TEST(a_run_without_spans_and_a_damaged_one) {
 
 TEST(every_allocation_may_fail) {
     rgm_run *run = import_text(program);
-    int64_t live = rgm_memory_live();
-    rgm_status status = RGM_NO_MEMORY;
-    int64_t failing = 0;
-    for (; status == RGM_NO_MEMORY && failing < 5000; failing++) {
+    int rounds = 0;
+    EACH_FAULT("suggestions") {
         results r;
-        rgm_memory_fail_after(failing);
-        status = suggest(run, NULL, &r);
-        rgm_memory_fail_after(-1);
+        FAULTY(suggest(run, NULL, &r));
         release(&r);
-        CHECK_EQ_I64(rgm_memory_live(), live);
+        rounds++;
     }
-    CHECK_OK(status);
-    CHECK(failing > 50);
+    CHECK(rounds > 50);
     rgm_run_free(run);
 }

@@ -5,9 +5,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "cuda/library/driver.h"
-#include "harness.h"
+#include "faults.h"
 
 static const char fake_driver[] = FAKES "/libfake_cuda_host.so";
 static const char fake_compiler[] = FAKES "/libfake_nvrtc.so";
@@ -132,24 +131,16 @@ TEST(every_failure_gives_everything_back) {
     CHECK_OK(run("dot_product", (rgm_gpu_request){.iterations = 2}, &result, &err));
 }
 
-#ifdef RGM_FAULTS
 TEST(no_memory_of_the_host_gives_everything_back) {
     rgm_gpu_result result;
     rgm_error err;
     REQUIRE(begin());
     CHECK_OK(run("vector_add", (rgm_gpu_request){.iterations = 1}, &result, &err)); // loads libraries
-    int64_t live = rgm_memory_live();
-    rgm_status status = RGM_NO_MEMORY;
-    for (int64_t n = 0; status == RGM_NO_MEMORY && n < 1000; n++) {
-        rgm_memory_fail_after(n);
-        status = run("vector_add", (rgm_gpu_request){.iterations = 1}, &result, &err);
-        rgm_memory_fail_after(-1);
-        CHECK_EQ_I64(rgm_memory_live(), live);
+    EACH_FAULT("vector_add") {
+        FAULTY(run("vector_add", (rgm_gpu_request){.iterations = 1}, &result, &err));
         CHECK_EQ_I64(get("live"), 0);
     }
-    CHECK_OK(status);
 }
-#endif
 
 TEST(the_current_context_is_left_as_it_was) {
     rgm_gpu_result result;

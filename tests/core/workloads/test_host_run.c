@@ -6,8 +6,7 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#include "base/memory.h"
-#include "harness.h"
+#include "faults.h"
 #include "workloads/team.h"
 
 enum { ITEMS = 5000 };
@@ -101,27 +100,14 @@ TEST(numbers_out_of_bounds_are_refused) {
     CHECK_STR_EQ(err.message, "vector_add: n is 0; a whole number from 1 to 2.68435e+08 is needed");
 }
 
-#ifdef RGM_FAULTS
 TEST(no_memory_gives_everything_back) {
     static const char *const names[] = {"dot_product", "lstm_cell_forward", "ar_forecast"};
+    rgm_host_result result;
+    rgm_error err;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int fast = 0; fast < 2; fast++) {
-            rgm_host_result result;
-            rgm_error err;
-            int64_t live = rgm_memory_live();
-            rgm_status status = RGM_NO_MEMORY;
-            for (int64_t n = 0; status == RGM_NO_MEMORY && n < 1000; n++) {
-                rgm_memory_fail_after(n);
-                status = run(names[i],
-                             (rgm_host_request){.set = fast ? rgm_fast_set_find(NULL) : NULL,
-                                                .threads = 2,
-                                                .iterations = 1,
-                                                .calls = 2},
-                             &result, &err);
-                rgm_memory_fail_after(-1);
-                CHECK_EQ_I64(rgm_memory_live(), live);
-            }
-            CHECK_OK(status);
+            const rgm_host_request request = {
+                .set = fast ? rgm_fast_set_find(NULL) : NULL, .threads = 2, .iterations = 1, .calls = 2};
+            EACH_FAULT(names[i]) FAULTY(run(names[i], request, &result, &err));
         }
 }
-#endif
