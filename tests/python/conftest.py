@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,25 @@ def command(
                 here.setenv(name, value)
             code = main(arguments)
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run the command with words that it must refuse: its code, nothing on stdout, one line with each of the texts."""
+    from regimeter.cli import main
+
+    def run(words: Sequence[str], *texts: str, code: int = 2) -> str:
+        capsys.readouterr()
+        assert main(words) == code
+        out, said = capsys.readouterr()
+        assert out == ""
+        assert said.startswith("regimeter: ")
+        assert said.count("\n") == 1
+        for text in texts:
+            assert text in said
+        return said
 
     return run
 

@@ -2,13 +2,13 @@
 """Times, sizes and percentages as people write them, and every door that reads one."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regimeter.cli import main
 from regimeter.monitor.triggers import Trigger
 from regimeter.system import quantities
 
@@ -98,10 +98,5 @@ def test_any_text_is_a_quantity_or_one_error(text: str) -> None:
         (["compare", "a", "b", "--threshold", "much"], "argument --threshold: expected a percentage such as 5%"),
     ],
 )
-def test_an_option_is_named_with_what_was_read(
-    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    printed = capsys.readouterr().err
-    assert error in printed
-    assert f"got {words[-1]!r}" in printed
+def test_an_option_is_named_with_what_was_read(words: list[str], error: str, refused: Callable[..., str]) -> None:
+    refused(words, error, f"got {words[-1]!r}")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from regimeter import load
-from regimeter.cli import main
 from regimeter.compare import Options, decide
 from regimeter.compare.ab.experiment import Experiment
 from regimeter.compare.ab.in_turns import by_neighbours, by_turn
@@ -154,11 +153,10 @@ def test_a_program_that_fails_ends_the_other(run, tmp_path):
         launch_in_turns(commands, files, (), 1)
 
 
-def test_counts_take_no_turns(tmp_path, capsys):
+def test_counts_take_no_turns(tmp_path, refused):
     (tmp_path / "x.py").write_text("")
     words = ["--base", str(tmp_path / "x.py"), "--current", str(tmp_path / "x.py")]
-    assert main(["ab", *words, "--count", "instructions", "--in-turns", "-o", str(tmp_path / "out")]) == 2
-    assert "--in-turns" in capsys.readouterr().err
+    refused(["ab", *words, "--count", "instructions", "--in-turns", "-o", str(tmp_path / "out")], "--in-turns")
 
 
 def test_a_table_of_turns_in_the_environment_of_others_is_no_concern(tmp_path, monkeypatch):

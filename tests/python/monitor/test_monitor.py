@@ -8,7 +8,7 @@ import sys
 import textwrap
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import fakes
@@ -231,6 +231,5 @@ def test_a_step_is_told_once_however_many_looks_it_lasts(tmp_path: Path, trained
 
 
 @pytest.mark.parametrize("words", [["--port", "70000"], ["--interval", "0"], []])
-def test_what_is_wrong_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["monitor", *words, *(["--", "nothing.py"] if words else [])]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+def test_what_is_wrong_is_one_line(words: list[str], refused: Callable[..., str]) -> None:
+    refused(["monitor", *words, *(["--", "nothing.py"] if words else [])])

@@ -3,14 +3,13 @@
 
 import socket
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from collecting import Collector, attributes, collecting
 from watching import SCOPES, Watched
-
-from regimeter.cli import main
 
 pytest.importorskip("prometheus_client")
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
@@ -87,9 +86,11 @@ def test_a_collector_that_does_not_take_them_disturbs_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("address", ["collector:4318", "ftp://collector", "http://"])
-def test_an_address_that_is_none(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["monitor", "--otlp", address, "-c", "pass"]) == 2
-    assert f"--otlp: expected http://HOST... or https://HOST..., got {address!r}" in capsys.readouterr().err
+def test_an_address_that_is_none(address: str, refused: Callable[..., str]) -> None:
+    refused(
+        ["monitor", "--otlp", address, "-c", "pass"],
+        f"--otlp: expected http://HOST... or https://HOST..., got {address!r}",
+    )
 
 
 def test_nobody_there_is_said_at_the_end(tmp_path: Path) -> None:

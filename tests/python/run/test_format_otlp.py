@@ -3,7 +3,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def test_a_collector_takes_them(recording: Path, collector: Collector, capsys: p
 
 
 def test_a_collector_that_refuses_is_one_error(
-    recording: Path, collector: Collector, capsys: pytest.CaptureFixture[str]
+    recording: Path, collector: Collector, capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
 ) -> None:
     address, answers = collector.address, collector.answers
     answers.append(400)
@@ -108,8 +108,9 @@ def test_a_collector_that_refuses_is_one_error(
     answers.append(400)
     assert main(["export", str(recording), "-o", address, "--format", "otlp"]) in (1, 2)
     assert "did not take the spans" in capsys.readouterr().err
-    assert main(["export", str(recording), "-o", address, "--format", "csv"]) == 2
-    assert "an address takes spans of OpenTelemetry only" in capsys.readouterr().err
+    refused(
+        ["export", str(recording), "-o", address, "--format", "csv"], "an address takes spans of OpenTelemetry only"
+    )
 
 
 def test_a_run_without_a_date(recording: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -366,30 +366,24 @@ def test_ranks_of_a_job_are_one_run(tmp_path: Path) -> None:
         assert whole == sum(parts)
 
 
-def test_what_it_is_told_wrong_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", str(tmp_path / "nothing")]) == 2
-    assert "nothing: No such file" in capsys.readouterr().err
-    assert main(["serve", "--port", "99999"]) == 2
-    assert "0 to 65535" in capsys.readouterr().err
-    assert main(["serve", "--memory", "much"]) == 2
-    assert "500MB, 8G or 2GiB" in capsys.readouterr().err
+def test_what_it_is_told_wrong_is_one_line(tmp_path: Path, refused: Callable[..., str]) -> None:
+    refused(["serve", str(tmp_path / "nothing")], "nothing: No such file")
+    refused(["serve", "--port", "99999"], "0 to 65535")
+    refused(["serve", "--memory", "much"], "500MB, 8G or 2GiB")
     (tmp_path / "wrong.json").write_text('{"ceilings": 1}')
-    assert main(["serve", str(tmp_path), "--ceilings", str(tmp_path / "wrong.json")]) == 2
-    assert "regimeter calibrate --json > FILE" in capsys.readouterr().err
+    refused(["serve", str(tmp_path), "--ceilings", str(tmp_path / "wrong.json")], "regimeter calibrate --json > FILE")
     (tmp_path / "wrong.json").unlink()
     with serving(str(tmp_path)) as one:
-        assert main(["serve", str(tmp_path), "--port", str(one.port)]) == 2
-        assert "--port" in capsys.readouterr().err
+        refused(["serve", str(tmp_path), "--port", str(one.port)], "--port")
 
 
 def test_without_the_extra_the_error_names_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refused: Callable[..., str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("regimeter.server")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "fastapi", None)
-    assert main(["serve", str(tmp_path)]) == 1
-    assert "pip install 'regimeter[web]'" in capsys.readouterr().err
+    refused(["serve", str(tmp_path)], "pip install 'regimeter[web]'", code=1)
 
 
 def test_people_get_pages_where_something_is_wrong(server: Server) -> None:

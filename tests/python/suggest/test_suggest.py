@@ -4,6 +4,7 @@
 import json
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -206,7 +207,7 @@ def test_a_recording_of_our_own_has_suggestions() -> None:
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
-def test_the_command(tmp_path, capsys) -> None:
+def test_the_command(tmp_path, capsys, refused: Callable[..., str]) -> None:
     trace = str(trace_path("h100_bert_small.json.gz"))
     assert main(["suggest", "-q", trace, "--top", "1"]) == 0
     out = capsys.readouterr().out
@@ -222,8 +223,7 @@ def test_the_command(tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["suggestions"][0]["rule"] == "repeated_sequence"
     assert main(["suggest", "-q", trace, "-o", str(tmp_path / "out.json")]) == 0
     assert json.loads((tmp_path / "out.json").read_text())["version"] == 1
-    assert main(["suggest", "-q", trace, "--policy", "nothing=1"]) == 2
-    assert "no threshold is called 'nothing'" in capsys.readouterr().err
+    refused(["suggest", "-q", trace, "--policy", "nothing=1"], "no threshold is called 'nothing'")
 
 
 def test_control_characters_do_not_reach_the_terminal(capsys) -> None:

@@ -249,7 +249,9 @@ def test_the_documented_budgets_are_listed_without_a_run(capsys):
     assert "RTX 4090" in text
 
 
-def test_a_wrong_file_is_a_usage_error(tmp_path, capsys):
+def test_a_wrong_file_is_a_usage_error(tmp_path, refused):
     (tmp_path / "b.toml").write_text("[kernels.conv2d]\nkernel_h = 1\n")
-    assert main(["workloads", "budgets", "--check", "--file", str(tmp_path / "b.toml")]) == 2
-    assert "b.toml: kernels.conv2d.kernel_h: unknown unit 'h'" in capsys.readouterr().err
+    refused(
+        ["workloads", "budgets", "--check", "--file", str(tmp_path / "b.toml")],
+        "b.toml: kernels.conv2d.kernel_h: unknown unit 'h'",
+    )

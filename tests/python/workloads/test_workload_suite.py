@@ -338,11 +338,8 @@ def test_sweep_of_the_command(capsys):
         ([], "SUBJECT"),
     ],
 )
-def test_wrong_usage_is_one_line(words, message, capsys):
-    assert main(["workloads", *words]) == 2
-    text = capsys.readouterr().err
-    assert message in text
-    assert text.count("\n") == 1
+def test_wrong_usage_is_one_line(words, message, refused):
+    refused(["workloads", *words], message)
 
 
 # --- the steady state -----------------------------------------------------------------------------------------
