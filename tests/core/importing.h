@@ -4,14 +4,12 @@
 #define RGM_TEST_IMPORTING_H
 
 #include "io/trace/trace_import.h"
+#include "random.h"
 #include "recording.h"
 
 UNUSED static uint64_t random_state = 1;
 
-UNUSED static uint64_t random_below(uint64_t limit) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (random_state >> 33) % limit;
-}
+UNUSED static uint64_t random_below(uint64_t limit) { return (random_step(&random_state) >> 33) % limit; }
 
 UNUSED static rgm_run *import_with(const char *text, rgm_import_options options) {
     rgm_run *run = NULL;

@@ -2,38 +2,15 @@
 // Memory snapshots as somebody with bad intentions would pickle them: read in pieces, analysed, and read
 // again in one piece, which must give the same.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analyses.h"
+#include "../core/analysed.h"
+#include "../core/pieces.h"
 #include "base/crc32c.h"
 #include "io/snapshot/memory_snapshot.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
-
-typedef struct {
-    const uint8_t *data;
-    size_t length, at, piece;
-} pieces;
-
-static rgm_status read_piece(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
-    pieces *p = context;
-    (void)err;
-    size_t left = p->length - p->at;
-    *filled = left < room ? left : room;
-    if (*filled > p->piece) *filled = p->piece;
-    memcpy(buffer, p->data + p->at, *filled);
-    p->at += *filled;
-    return RGM_OK;
-}
 
 static rgm_status read_all(const uint8_t *data, size_t size, size_t piece, rgm_run **run, rgm_error *err) {
     pieces context = {data, size, 0, piece};
@@ -45,23 +22,11 @@ static rgm_status read_all(const uint8_t *data, size_t size, size_t piece, rgm_r
 static void analyse(const rgm_run *run) {
     static const char *const names[] = {"memory_levels", "allocations", "pools", "shortages"};
     rgm_view view = {0};
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
     MUST(rgm_view_init(&view, run, NULL, 0, NULL) == RGM_OK);
-    for (size_t i = 0; i < rgm_analyses_count; i++) {
-        const rgm_analysis *analysis = &rgm_analyses[i];
-        bool wanted = false;
-        for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-            wanted = wanted || strcmp(names[n], analysis->name) == 0;
-        if (!wanted) continue;
-        void *result = calloc(1, analysis->size);
-        if (!result) abort();
-        for (int32_t group_by = 0; group_by < 3; group_by++) {
-            const rgm_question question = {.group_by = group_by};
-            MUST(analysis->compute(&view, &policy, &question, result, NULL) == RGM_OK);
-            rgm_table_release(analysis->desc, result);
-        }
-        free(result);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int32_t by = 0; by < 3; by++)
+            MUST(analysis_try(analysis_named(names[i]), &view, NULL, (rgm_question){.group_by = by}, NULL,
+                              NULL) == RGM_OK);
     rgm_view_release(&view);
 }
 

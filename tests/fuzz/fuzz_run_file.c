@@ -9,23 +9,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/analyses.h"
+#include "../core/analysed.h"
 #include "analysis/times/summary.h"
 #include "base/crc32c.h"
 #include "io/journal/frame.h"
 #include "io/journal/run_file.h"
+#include "must.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 static void put32(uint8_t *at, uint32_t value) { memcpy(at, &value, sizeof value); }
 
@@ -83,22 +76,15 @@ static void analyse(const rgm_run *run) {
 // Every analysis of traces, as the view of any run can be had; those that a run is too odd for may refuse.
 static void analyse_trace(const rgm_run *run) {
     rgm_view view = {0};
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_question question = {.other = &view};
     MUST(rgm_view_init(&view, run, NULL, 0, NULL) == RGM_OK);
-    for (size_t i = 0; i < rgm_analyses_count; i++) {
-        const rgm_analysis *analysis = &rgm_analyses[i];
-        void *result = calloc(1, analysis->size);
-        if (!result) abort();
+    for (size_t i = 0; i < rgm_analyses_count; i++)
         for (question.group_by = 0; question.group_by < 4; question.group_by++) {
             rgm_error err;
             rgm_error_clear(&err);
-            rgm_status status = analysis->compute(&view, &policy, &question, result, &err);
+            rgm_status status = analysis_try(&rgm_analyses[i], &view, NULL, question, NULL, &err);
             MUST(status == RGM_OK || (err.status == status && err.message[0]));
-            rgm_table_release(analysis->desc, result);
         }
-        free(result);
-    }
     rgm_view_release(&view);
 }
 

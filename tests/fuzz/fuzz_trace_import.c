@@ -4,25 +4,18 @@
 // on any number of threads, and no analysis falls over what it let through.
 #include <stdio.h>
 
-#include "analysis/analyses.h"
+#include "../core/analysed.h"
 #include "base/crc32c.h"
 #include "io/trace/trace_import.h"
 #include "io/trace/trace_parse.h"
 #include "json_mutator.h"
+#include "must.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t first_size, const uint8_t *second,
                                  size_t second_size, uint8_t *out, size_t max_size, unsigned seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(condition)                                                                                      \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition);                         \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     uint64_t state = seed;
@@ -212,18 +205,9 @@ static rgm_run *import(const uint8_t *data, size_t size, bool strict, int thread
 
 static void analyse(const rgm_run *run) {
     rgm_view view = {0};
-    rgm_policy policy = RGM_POLICY_DEFAULTS;
-    rgm_question question = {0};
-    question.other = &view;
     MUST(rgm_view_init(&view, run, NULL, 0, NULL) == RGM_OK);
-    for (size_t i = 0; i < rgm_analyses_count; i++) {
-        const rgm_analysis *analysis = &rgm_analyses[i];
-        void *result = calloc(1, analysis->size);
-        if (!result) abort();
-        if (analysis->compute(&view, &policy, &question, result, NULL) == RGM_OK)
-            rgm_table_release(analysis->desc, result);
-        free(result);
-    }
+    for (size_t i = 0; i < rgm_analyses_count; i++)
+        (void)analysis_try(&rgm_analyses[i], &view, NULL, (rgm_question){.other = &view}, NULL, NULL);
     rgm_view_release(&view);
 }
 

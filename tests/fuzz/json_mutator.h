@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/random.h"
+
 enum { MUTATOR_MAX_PIECES = 512 };
 
 typedef struct {
@@ -24,10 +26,7 @@ typedef struct {
 
 typedef enum { PIECE_EVENT, PIECE_NUMBER, PIECE_STRING } piece_kind;
 
-static uint32_t mutator_random(uint64_t *state) {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(*state >> 33);
-}
+static uint32_t mutator_random(uint64_t *state) { return (uint32_t)(random_step(state) >> 33); }
 
 static size_t mutator_below(uint64_t *state, size_t limit) {
     return limit ? mutator_random(state) % limit : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every analysis, the suggestions and the verdict on runs of real files, with allocations failing one after
 // the other: each ends with an error or its result, and no block is left behind.
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "base/memory.h"
 #include "importing.h"
 #include "suggest/suggest.h"
@@ -44,15 +44,6 @@ static rgm_run *run_of(const char *path) {
     return run;
 }
 
-static rgm_status analysed(const rgm_view *view, const rgm_policy *policy, const work *w) {
-    void *result = rgm_calloc(1, w->analysis->size);
-    if (!result) return RGM_NO_MEMORY;
-    rgm_status status = w->analysis->compute(view, policy, &w->question, result, NULL);
-    rgm_table_release(w->analysis->desc, result);
-    rgm_free(result);
-    return status;
-}
-
 static rgm_status said(const rgm_view *view, const rgm_policy *policy) {
     rgm_suggestions suggestions = {0};
     rgm_suggestion_evidence evidence = {0};
@@ -73,7 +64,8 @@ static rgm_status whole(work *w) {
     RGM_TRY(rgm_view_init(&view, w->run, NULL, 0, NULL));
     RGM_GOTO(rgm_view_init(&other, w->run, NULL, 0, NULL));
     w->question.other = &other;
-    status = w->analysis ? analysed(&view, &policy, w) : said(&view, &policy);
+    status = w->analysis ? analysis_try(w->analysis, &view, &policy, w->question, NULL, NULL)
+                         : said(&view, &policy);
 done:
     rgm_view_release(&other);
     rgm_view_release(&view);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of random rows through the critical path and the comparison: whatever they hold, the segments tile the
 // window, no call fails but for lack of memory, and nothing leaks.
-#include <stdlib.h>
 
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "analysis/critical/critical.h"
-#include "base/memory.h"
 #include "faults.h"
 
 static uint32_t seed;
@@ -73,12 +71,7 @@ static rgm_status analyse(const rgm_view *view, const rgm_view *other, rgm_polic
         if (!path && strncmp(analysis->name, "trace_diff", 10) != 0) continue;
         for (int group_by = 0; group_by < 3; group_by++) {
             rgm_question question = {.group_by = path ? 0 : group_by, .other = other};
-            void *result = rgm_calloc(1, analysis->size);
-            if (!result) return rgm_error_no_memory(err);
-            rgm_status status = analysis->compute(view, &policy, &question, result, err);
-            rgm_table_release(analysis->desc, result);
-            rgm_free(result);
-            RGM_TRY(status);
+            RGM_TRY(analysis_try(analysis, view, &policy, question, NULL, err));
         }
     }
     return RGM_OK;

@@ -2,9 +2,8 @@
 // Moments against long double, quantiles against closed forms.
 #include "analysis/stats.h"
 
-#include <stdlib.h>
-
 #include "harness.h"
+#include "random.h"
 
 TEST(moments_of_a_second_with_nanosecond_jitter) {
     enum { COUNT = 100000 };
@@ -13,7 +12,7 @@ TEST(moments_of_a_second_with_nanosecond_jitter) {
     long double sum = 0, squares = 0;
     rgm_moments m = {0};
     for (int i = 0; i < COUNT; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         values[i] = 1e9 + (double)(random >> 60);
         sum += values[i];
         rgm_moments_add(&m, values[i]);

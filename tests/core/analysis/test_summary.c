@@ -2,6 +2,7 @@
 // Entries, summary and timeline against figures worked out by hand.
 #include "analysis/times/summary.h"
 
+#include "random.h"
 #include "recording.h"
 
 typedef struct {
@@ -249,11 +250,11 @@ TEST(sampled_peaks_agree_with_a_plain_search) {
     uint64_t random = 3;
     static int64_t times[SAMPLES], bytes[SAMPLES];
     for (int i = 0; i < SPANS; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         span(&a, "op", 0, -1, 40 * i, (int64_t)(random >> 55));
     }
     for (int i = 0; i < SAMPLES; i++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         times[i] = 13 * i + 2;
         bytes[i] = (int64_t)(random >> 40);
         memory_row(&a, -1, times[i], -1, RGM_ACTION_SAMPLE, bytes[i], -1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time analyses on hostile runs: they must neither crash nor overflow nor go quadratic.
-#include "analysis/analyses.h"
-#include "base/memory.h"
+#include "analysed.h"
 #include "harness.h"
 
 enum { SPANS = 200000 };
@@ -32,22 +31,14 @@ static rgm_run *run_new(size_t spans, size_t lanes) {
 static void analyse_all(rgm_run *run) {
     static const char *const names[] = {"kernel_times",     "operator_times", "step_times",
                                         "annotation_times", "operator_flops", "operator_tree"};
-    const rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_view view = {0};
     CHECK_OK(rgm_view_init(&view, run, NULL, 0, NULL));
-    for (size_t a = 0; a < rgm_analyses_count; a++) {
-        bool ours = false;
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            ours = ours || strcmp(names[i], rgm_analyses[a].name) == 0;
-        for (int by = 0; ours && by < 4; by++) {
-            const rgm_question question = {.group_by = by};
-            void *result = rgm_calloc(1, rgm_analyses[a].size);
-            rgm_status status = rgm_analyses[a].compute(&view, &policy, &question, result, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (int by = 0; by < 4; by++) {
+            rgm_status status = analysis_try(analysis_named(names[i]), &view, NULL,
+                                             (rgm_question){.group_by = by}, NULL, NULL);
             CHECK(status == RGM_OK || (status == RGM_INVALID && by > 0));
-            rgm_table_release(rgm_analyses[a].desc, result);
-            rgm_free(result);
         }
-    }
     rgm_view_release(&view);
     rgm_run_free(run);
 }

@@ -8,6 +8,8 @@
 #include "analysis/views/tiles.h"
 #include "base/sort.h"
 #include "faults.h"
+#include "random.h"
+#include "small_runs.h"
 
 typedef struct {
     rgm_run *run;
@@ -19,28 +21,16 @@ typedef struct {
 } analysed;
 
 static analysed fresh(void) {
-    analysed a = {0};
-    if (rgm_run_new(&a.run, NULL) != RGM_OK) abort();
-    for (int i = 0; i < 3; i++) {
-        size_t row;
-        CHECK_OK(rgm_table_append(&rgm_lanes_desc, &a.run->lanes, RGM_ALL_COLUMNS, &row, NULL));
-        a.run->lanes.device[row] = i == 2 ? 0 : -1;
-    }
+    analysed a = {.run = run_of_lanes(3)};
+    for (int i = 0; i < 3; i++) a.run->lanes.device[i] = i == 2 ? 0 : -1;
     return a;
 }
 
 static int32_t add(analysed *a, rgm_kind kind, const char *name, uint32_t lane, int32_t parent, int64_t start,
                    int64_t duration, int64_t correlation) {
-    rgm_spans *s = &a->run->spans;
-    size_t row;
-    CHECK_OK(rgm_table_append(&rgm_spans_desc, s, RGM_ALL_COLUMNS, &row, NULL));
-    CHECK_OK(rgm_strings_intern(&a->run->strings, name, strlen(name), &s->name[row], NULL));
-    s->kind[row] = (rgm_u8)kind;
-    s->lane[row] = lane;
-    s->parent[row] = parent;
-    s->start_ns[row] = start;
-    s->duration_ns[row] = duration;
-    s->correlation[row] = correlation;
+    size_t row = span_add(a->run, kind, name, lane, start, duration);
+    a->run->spans.parent[row] = parent;
+    a->run->spans.correlation[row] = correlation;
     return (int32_t)row;
 }
 
@@ -117,10 +107,7 @@ TEST(nothing_recorded) {
     release(&a);
 }
 
-static uint64_t next_random(uint64_t *state) {
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
+static uint64_t next_random(uint64_t *state) { return random_step(state) >> 33; }
 
 // Any start and duration that the model allows, any earlier row as parent, even one of another lane.
 static void add_wild(analysed *a, uint64_t *state, int count) {

@@ -3,7 +3,7 @@
 // analysis on damaged runs and with each allocation failing in turn.
 #include <stdlib.h>
 
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "analysis/keyed.h"
 #include "analysis/stats.h"
 #include "analysis/waiting/copies.h"
@@ -11,6 +11,7 @@
 #include "analysis/waiting/host_activity.h"
 #include "analysis/waiting/hosts.h"
 #include "faults.h"
+#include "small_runs.h"
 
 enum { HOST, STREAM, OTHER_STREAM };
 
@@ -19,38 +20,19 @@ static const char *const analyses[] = {"idle_gaps",     "idle_times",   "launch_
                                        "copy_rates",    "sync_times"};
 enum { N_ANALYSES = sizeof analyses / sizeof analyses[0] };
 
-static const rgm_analysis *find(const char *name) {
-    for (size_t i = 0; i < rgm_analyses_count; i++)
-        if (strcmp(rgm_analyses[i].name, name) == 0) return &rgm_analyses[i];
-    abort();
-}
-
-static void lane(rgm_run *run, int16_t device, int64_t thread) {
-    size_t row;
-    CHECK_OK(rgm_table_append(&rgm_lanes_desc, &run->lanes, RGM_ALL_COLUMNS, &row, NULL));
-    run->lanes.device[row] = device;
-    run->lanes.thread[row] = thread;
-}
-
 static void span(rgm_run *run, rgm_kind kind, const char *name, uint32_t on, int64_t start, int64_t duration,
                  int64_t correlation) {
-    size_t row;
-    CHECK_OK(rgm_table_append(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, &row, NULL));
-    CHECK_OK(rgm_strings_intern(&run->strings, name, strlen(name), &run->spans.name[row], NULL));
-    run->spans.kind[row] = (rgm_u8)kind;
-    run->spans.lane[row] = on;
-    run->spans.start_ns[row] = start;
-    run->spans.duration_ns[row] = duration;
+    size_t row = span_add(run, kind, name, on, start, duration);
     run->spans.correlation[row] = correlation;
     run->spans.bytes[row] = INT64_MAX;
 }
 
 static rgm_run *fresh(void) {
-    rgm_run *run = NULL;
-    if (rgm_run_new(&run, NULL) != RGM_OK) abort();
-    lane(run, -1, 1);
-    lane(run, 0, 7);
-    lane(run, 0, 20);
+    rgm_run *run = run_of_lanes(3);
+    for (int i = 0; i < 3; i++) {
+        run->lanes.device[i] = (rgm_i16)(i == HOST ? -1 : 0);
+        run->lanes.thread[i] = (const int64_t[]){1, 7, 20}[i];
+    }
     return run;
 }
 
@@ -72,16 +54,8 @@ static rgm_run *various(void) {
     return run;
 }
 
-static rgm_status compute(const rgm_analysis *analysis, const rgm_view *view, int32_t by, size_t *rows) {
-    const rgm_policy policy = RGM_POLICY_DEFAULTS;
-    const rgm_question question = {.group_by = by};
-    void *result = calloc(1, analysis->size);
-    if (!result) abort();
-    rgm_status status = analysis->compute(view, &policy, &question, result, NULL);
-    *rows = ((rgm_table *)result)->rows;
-    rgm_table_release(analysis->desc, result);
-    free(result);
-    return status;
+static rgm_status compute(const char *name, const rgm_view *view, int32_t by, size_t *rows) {
+    return analysis_try(analysis_named(name), view, NULL, (rgm_question){.group_by = by}, rows, NULL);
 }
 
 static void compute_all(rgm_run *run, bool empty) {
@@ -91,7 +65,7 @@ static void compute_all(rgm_run *run, bool empty) {
     for (size_t a = 0; a < N_ANALYSES; a++) {
         for (int32_t by = 0; by < 3; by++) {
             size_t rows;
-            CHECK_OK(compute(find(analyses[a]), &view, by, &rows));
+            CHECK_OK(compute(analyses[a], &view, by, &rows));
             CHECK(empty == (rows == 0));
         }
     }
@@ -214,7 +188,7 @@ TEST(every_allocation_may_fail) {
             size_t rows;
             int rounds = 0;
             EACH_FAULT(analyses[a]) {
-                FAULTY(compute(find(analyses[a]), &view, by, &rows));
+                FAULTY(compute(analyses[a], &view, by, &rows));
                 rounds++;
             }
             CHECK(rounds > 3);

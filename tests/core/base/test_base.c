@@ -12,10 +12,11 @@
 #include "base/sort_runs.h"
 #include "base/thread.h"
 #include "harness.h"
+#include "random.h"
 
 static uint64_t random_state = 42;
 static uint64_t random_next(void) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    random_step(&random_state);
     return random_state ^ (random_state >> 29);
 }
 

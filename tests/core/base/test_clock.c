@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "harness.h"
+#include "random.h"
 
 TEST(the_fake_clock_stands_still) {
     rgm_clock_fake(500);
@@ -103,7 +104,7 @@ TEST(conversions_are_monotone_and_never_change) {
     for (int i = 0; i < ANCHORS; i++) {
         CHECK_OK(rgm_timebase_add(&base, (rgm_anchor){ticks, ns, 0}, NULL));
         uint64_t last = ticks;
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         ticks += 3000 + (random >> 50);
         ns += 1000 + (int64_t)(random >> 51);
         if (i < 2) continue;

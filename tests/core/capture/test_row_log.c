@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "capture/host_memory.h"
+#include "random.h"
 #include "recording.h"
 
 typedef struct {
@@ -34,7 +35,7 @@ TEST(rows_keep_their_order_through_chunks) {
     uint64_t next = 0, first = 0, random = 7;
     rgm_row_log_init(&log, sizeof(numbered));
     for (int round = 0; round < 400; round++) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         size_t count = random >> 33 & 0xFFFF, gone = random >> 13 & 0xFFFF, most = random >> 3 & 0xFFFFF;
         append_numbers(&log, &next, count);
         reading r = {.expected = first};

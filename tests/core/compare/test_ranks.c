@@ -9,11 +9,12 @@
 #include "base/doubles.h"
 #include "compare/autocorrelation.h"
 #include "harness.h"
+#include "random.h"
 
 static uint64_t state = 1;
 
 static double chance(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
+    random_step(&state);
     return (double)(state >> 11) / 9007199254740992.0;
 }
 

@@ -3,6 +3,7 @@
 #include "cuda/nvml/budget.h"
 
 #include "harness.h"
+#include "random.h"
 
 static double spent(const rgm_budget_item *items, size_t count) {
     double sum = 0;
@@ -37,7 +38,7 @@ TEST(a_budget_is_never_exceeded) {
         rgm_budget_item items[12];
         size_t count = 1 + (size_t)round % 12;
         for (size_t i = 0; i < count; i++) {
-            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            random_step(&seed);
             items[i] = (rgm_budget_item){.cost_ns = (double)((seed >> 33) % 2000000),
                                          .asked_ns = 10000000 * (int64_t)(1 + (seed >> 20) % 100)};
         }

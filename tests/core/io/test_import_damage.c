@@ -4,6 +4,7 @@
 #include "everything.h"
 #include "importing.h"
 #include "io/trace/trace_gap.h"
+#include "pieces.h"
 
 enum { LONG = 1 << 20, COSTLY = 640 << 10 }; // windows have 256 KiB
 
@@ -36,21 +37,6 @@ static char *damaged_text(size_t count) {
             if (at < LONG) text[at] = c;
     }
     return text;
-}
-
-typedef struct {
-    const char *data;
-    size_t length, at, piece;
-} pieces;
-
-static rgm_status read_piece(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
-    (void)err;
-    pieces *p = context;
-    size_t left = p->length - p->at, size = p->piece < room ? p->piece : room;
-    *filled = size < left ? size : left;
-    memcpy(buffer, p->data + p->at, *filled);
-    p->at += *filled;
-    return RGM_OK;
 }
 
 static void check_accounts(const rgm_run *run) {

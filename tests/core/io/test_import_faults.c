@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of an imported trace with the n-th allocation refused, for every n: the step that meets it says
 // RGM_NO_MEMORY, everything before and after works, and no block is left behind.
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "base/thread.h"
 #include "everything.h"
 #include "faults.h"
@@ -124,14 +124,8 @@ typedef struct {
 static rgm_status analyse(rgm_run *run, const void *context, rgm_error *err) {
     (void)run;
     const question *q = context;
-    const rgm_policy policy = RGM_POLICY_DEFAULTS;
     const rgm_question asked = {.group_by = q->group_by, .other = q->view};
-    void *result = calloc(1, q->analysis->size);
-    if (!result) abort();
-    rgm_status status = q->analysis->compute(q->view, &policy, &asked, result, err);
-    rgm_table_release(q->analysis->desc, result);
-    free(result);
-    return status;
+    return analysis_try(q->analysis, q->view, NULL, asked, NULL, err);
 }
 
 static void every_analysis(rgm_run *run) {

@@ -4,22 +4,7 @@
 
 #include "analysis/analyses.h"
 #include "importing.h"
-
-typedef struct {
-    const uint8_t *data;
-    size_t length, at, piece;
-} pieces;
-
-static rgm_status read_piece(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
-    pieces *p = context;
-    (void)err;
-    size_t left = p->length - p->at;
-    *filled = left < room ? left : room;
-    if (*filled > p->piece) *filled = p->piece;
-    if (*filled) memcpy(buffer, p->data + p->at, *filled);
-    p->at += *filled;
-    return RGM_OK;
-}
+#include "pieces.h"
 
 static rgm_status read_snapshot(const uint8_t *data, size_t length, size_t piece, rgm_run **run,
                                 rgm_error *err) {

@@ -4,9 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "base/crc32c.h"
-#include "base/memory.h"
 #include "faults.h"
 #include "frames.h"
 #include "importing.h"
@@ -57,14 +56,8 @@ static void ask_everything(rgm_run *run, const char *what) {
         HARNESS_FAIL("%s: no view", what);
         return;
     }
-    for (size_t k = 0; k < rgm_analyses_count; k++) {
-        const rgm_question question = {.other = &view};
-        void *result = rgm_calloc(1, rgm_analyses[k].size);
-        if (!result) abort();
-        (void)rgm_analyses[k].compute(&view, &policy, &question, result, NULL); // may not be for this run
-        rgm_table_release(rgm_analyses[k].desc, result);
-        rgm_free(result);
-    }
+    for (size_t k = 0; k < rgm_analyses_count; k++) // some may not be for this run
+        (void)analysis_try(&rgm_analyses[k], &view, NULL, (rgm_question){.other = &view}, NULL, NULL);
     if (rgm_suggest(&view, &policy, NULL, &suggestions, &evidence, NULL) != RGM_OK ||
         rgm_verdict_compute(&view, &policy, &causes, NULL) != RGM_OK)
         HARNESS_FAIL("%s: nothing is said", what);

@@ -2,6 +2,7 @@
 // Files: what is saved comes back; what is cut, or made by hand, is refused or recovered.
 #include "analysis/times/summary.h"
 #include "frames.h"
+#include "random.h"
 
 static rgm_run *full_run(void) {
     rgm_run *run = NULL;
@@ -21,7 +22,7 @@ static rgm_run *full_run(void) {
             for (size_t c = 0; c < desc->n_columns; c++) {
                 size_t size = rgm_types[desc->columns[c].type].size;
                 char *at = (char *)rgm_table_column(desc, table, c) + row * size;
-                random = random * 6364136223846793005u + 1442695040888963407u;
+                random_step(&random);
                 if (desc->columns[c].type == RGM_TYPE_name)
                     memcpy(at, &names[random >> 62 & 1], size);
                 else

@@ -9,6 +9,7 @@
 #include "io/json/json_text.h"
 #include "io/json/json_value.h"
 #include "io/trace/trace_parse.h"
+#include "pieces.h"
 
 // --- documents --------------------------------------------------------------------------------------------
 
@@ -208,40 +209,34 @@ TEST(long_pieces_are_read_whole) {
 // --- pieces -----------------------------------------------------------------------------------------------
 
 typedef struct {
-    const char *data;
-    size_t length, at, piece;
+    pieces of;
     int64_t fail_at; // -1 never
     useconds_t wait;
-} pieces;
+} pipe_end;
 
-static rgm_status read_piece(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
-    pieces *p = context;
-    if (p->fail_at >= 0 && (int64_t)p->at >= p->fail_at)
+static rgm_status read_pipe(void *context, uint8_t *buffer, size_t room, size_t *filled, rgm_error *err) {
+    pipe_end *p = context;
+    if (p->fail_at >= 0 && (int64_t)p->of.at >= p->fail_at)
         return rgm_error_set(err, RGM_IO, "the disk is gone");
     if (p->wait) (void)usleep(p->wait);
-    size_t left = p->length - p->at;
-    *filled = p->piece < room ? p->piece : room;
-    if (*filled > left) *filled = left;
-    memcpy(buffer, p->data + p->at, *filled);
-    p->at += *filled;
-    return RGM_OK;
+    return read_piece(&p->of, buffer, room, filled, err);
 }
 
-static rgm_status read_piece_at(void *context, int64_t offset, uint8_t *buffer, size_t room, size_t *filled,
-                                rgm_error *err) {
-    const pieces *shared = context;
-    pieces own = *shared; // called from two threads at once
-    own.at = (size_t)offset < own.length ? (size_t)offset : own.length;
-    return read_piece(&own, buffer, room, filled, err);
+static rgm_status read_pipe_at(void *context, int64_t offset, uint8_t *buffer, size_t room, size_t *filled,
+                               rgm_error *err) {
+    const pipe_end *shared = context;
+    pipe_end own = *shared; // called from two threads at once
+    own.of.at = (size_t)offset < own.of.length ? (size_t)offset : own.of.length;
+    return read_pipe(&own, buffer, room, filled, err);
 }
 
-static rgm_status import_pieces(const pieces *from, bool at, rgm_import_options options, rgm_run **run,
+static rgm_status import_pieces(const pipe_end *from, bool at, rgm_import_options options, rgm_run **run,
                                 rgm_error *err) {
-    pieces own = *from;
-    rgm_source source = {.read = read_piece, .context = &own, .name = "test"};
+    pipe_end own = *from;
+    rgm_source source = {.read = read_pipe, .context = &own, .name = "test"};
     if (at)
         source = (rgm_source){
-            .read_at = read_piece_at, .size = (int64_t)own.length, .context = &own, .name = "test"};
+            .read_at = read_pipe_at, .size = (int64_t)own.of.length, .context = &own, .name = "test"};
     *run = NULL;
     rgm_error_clear(err);
     return rgm_trace_import(&source, &options, run, err);
@@ -253,12 +248,12 @@ TEST(pieces_of_every_size_give_the_same_run) {
     REQUIRE(whole);
     CHECK(whole->spans.rows >= 8 && whole->flows.rows == 2 && whole->memory.rows == 1 &&
           whole->counters.rows == 1);
-    pieces p = {everything, sizeof everything - 1, 0, 1, -1, 0};
-    for (p.piece = 1; p.piece <= p.length; p.piece += ONE_IN(13)) {
-        rgm_import_options options = {.threads = 1, .scan = p.piece % 2 ? RGM_SCAN_PORTABLE : 0};
+    pipe_end p = {{everything, sizeof everything - 1, 0, 1}, -1, 0};
+    for (p.of.piece = 1; p.of.piece <= p.of.length; p.of.piece += ONE_IN(13)) {
+        rgm_import_options options = {.threads = 1, .scan = p.of.piece % 2 ? RGM_SCAN_PORTABLE : 0};
         CHECK_OK(import_pieces(&p, false, options, &run, &err));
         REQUIRE(run);
-        CHECK_SAME_RUN(whole, run, "pieces of %zu", p.piece);
+        CHECK_SAME_RUN(whole, run, "pieces of %zu", p.of.piece);
         rgm_run_free(run);
     }
     rgm_run_free(whole);
@@ -267,11 +262,11 @@ TEST(pieces_of_every_size_give_the_same_run) {
 TEST(a_text_cut_anywhere_gives_the_same_run_from_pieces) {
     rgm_error err;
     for (size_t cut = 1; cut < sizeof everything - 1; cut += 7 * ONE_IN(13)) {
-        pieces p = {everything, cut, 0, cut, -1, 0};
+        pipe_end p = {{everything, cut, 0, cut}, -1, 0};
         rgm_run *whole = NULL, *run = NULL;
         rgm_status status = import_pieces(&p, false, (rgm_import_options){.threads = 1}, &whole, &err);
         for (size_t piece = 1; piece < cut; piece += 1 + cut / 5) {
-            p.piece = piece;
+            p.of.piece = piece;
             CHECK_EQ_I64(import_pieces(&p, false, (rgm_import_options){.threads = 1}, &run, &err), status);
             if (whole && run) CHECK_SAME_RUN(whole, run, "cut at %zu, pieces of %zu", cut, piece);
             rgm_run_free(run);
@@ -327,7 +322,7 @@ TEST(a_source_that_fails_anywhere_fails_the_import) {
     rgm_run *run;
     int64_t live = rgm_memory_live();
     for (int64_t at = 0; at < (int64_t)sizeof everything - 1; at += 41) {
-        pieces p = {everything, sizeof everything - 1, 0, 16, at, 0};
+        pipe_end p = {{everything, sizeof everything - 1, 0, 16}, at, 0};
         for (int how = 0; how < 3; how++) {
             rgm_import_options options = {.threads = how < 2 ? 1 : 2, .stripe = how < 2 ? 0 : 200};
             CHECK_EQ_I64(import_pieces(&p, how > 0, options, &run, &err), RGM_IO);
@@ -341,7 +336,7 @@ TEST(a_slow_source_is_waited_for) {
     rgm_run *whole = import_text(everything), *run;
     rgm_error err;
     REQUIRE(whole);
-    pieces p = {everything, sizeof everything - 1, 0, 300, -1, 3000};
+    pipe_end p = {{everything, sizeof everything - 1, 0, 300}, -1, 3000};
     for (int threads = 1; threads <= 2; threads++) {
         CHECK_OK(import_pieces(
             &p, true, (rgm_import_options){.threads = threads, .stripe = threads > 1 ? 400 : 0}, &run, &err));

@@ -2,6 +2,7 @@
 // Raw rows -> Run, fed by hand: parents, lanes, what is missing, and ids that cannot be.
 #include "model/builder.h"
 
+#include "random.h"
 #include "recording.h"
 
 static rgm_builder *fresh_builder(int sites) {
@@ -82,7 +83,7 @@ TEST(a_random_tree_keeps_its_parents) {
     uint64_t now = 0, random = 1;
     static uint64_t starts[COUNT];
     while (written < COUNT) {
-        random = random * 6364136223846793005u + 1442695040888963407u;
+        random_step(&random);
         now++;
         if (begun < COUNT && (depth == 0 || (random >> 33) % 100 < 52)) {
             parent_of[begun] = depth ? stack[depth - 1] : RGM_RECORD_NO_PARENT;

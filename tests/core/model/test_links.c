@@ -3,24 +3,10 @@
 #include "model/links.h"
 
 #include "importing.h"
-
-static rgm_run *empty_run(size_t lanes) {
-    rgm_run *run = NULL;
-    size_t row;
-    if (rgm_run_new(&run, NULL) != RGM_OK) abort();
-    for (size_t i = 0; i < lanes; i++)
-        if (rgm_table_append(&rgm_lanes_desc, &run->lanes, RGM_ALL_COLUMNS, &row, NULL) != RGM_OK) abort();
-    return run;
-}
+#include "small_runs.h"
 
 static size_t add_span(rgm_run *run, rgm_kind kind, uint32_t lane, int64_t start, int64_t duration) {
-    size_t row;
-    if (rgm_table_append(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, &row, NULL) != RGM_OK) abort();
-    run->spans.kind[row] = (rgm_u8)kind;
-    run->spans.lane[row] = lane;
-    run->spans.start_ns[row] = start;
-    run->spans.duration_ns[row] = duration;
-    return row;
+    return span_add(run, kind, "", lane, start, duration);
 }
 
 static rgm_name name(rgm_run *run, const char *text) {
@@ -34,7 +20,7 @@ static void link_run(rgm_run *run) { CHECK_OK(rgm_run_link(run, 1, NULL)); }
 // --- by hand ----------------------------------------------------------------------------------------------
 
 TEST(a_span_lies_in_the_innermost_that_encloses_it) {
-    rgm_run *run = empty_run(2);
+    rgm_run *run = run_of_lanes(2);
     size_t outer = add_span(run, RGM_KIND_CPU_OP, 0, 0, 100),
            inner = add_span(run, RGM_KIND_CPU_OP, 0, 0, 50);
     size_t leaf = add_span(run, RGM_KIND_RUNTIME, 0, 49, 1), next = add_span(run, RGM_KIND_CPU_OP, 0, 50, 50);
@@ -52,7 +38,7 @@ TEST(a_span_lies_in_the_innermost_that_encloses_it) {
 }
 
 TEST(equal_spans_nest_in_order_of_rows) {
-    rgm_run *run = empty_run(1);
+    rgm_run *run = run_of_lanes(1);
     for (int i = 0; i < 200; i++)
         (void)add_span(run, RGM_KIND_CPU_OP, 0, 5, 10); // a large group of equal starts
     link_run(run);
@@ -61,7 +47,7 @@ TEST(equal_spans_nest_in_order_of_rows) {
 }
 
 TEST(work_and_instants_are_nobodys_parent) {
-    rgm_run *run = empty_run(1);
+    rgm_run *run = run_of_lanes(1);
     size_t note = add_span(run, RGM_KIND_DEVICE_ANNOTATION, 0, 0, 100),
            work = add_span(run, RGM_KIND_KERNEL, 0, 10, 50);
     size_t second = add_span(run, RGM_KIND_KERNEL, 0, 20, 10),
@@ -76,7 +62,7 @@ TEST(work_and_instants_are_nobodys_parent) {
 }
 
 TEST(the_nearest_call_before_launched_it) {
-    rgm_run *run = empty_run(2);
+    rgm_run *run = run_of_lanes(2);
     size_t calls[3], work[5];
     const int64_t starts[] = {10, 30, 50}, begins[] = {5, 29, 30, 49, 1000};
     const size_t expected[] = {0, 0, 1, 1, 2};
@@ -97,7 +83,7 @@ TEST(the_nearest_call_before_launched_it) {
 }
 
 TEST(steps_reach_from_host_to_device) {
-    rgm_run *run = empty_run(2);
+    rgm_run *run = run_of_lanes(2);
     size_t first = add_span(run, RGM_KIND_ANNOTATION, 0, 0, 100),
            second = add_span(run, RGM_KIND_ANNOTATION, 0, 100, 50);
     run->spans.name[first] = name(run, "ProfilerStep#7");
@@ -184,7 +170,7 @@ static int32_t around_naive(const rgm_run *run, uint32_t lane, int64_t time) {
 static rgm_run *random_run(size_t most) {
     static const rgm_kind kinds[] = {RGM_KIND_CPU_OP, RGM_KIND_CPU_OP, RGM_KIND_RUNTIME, RGM_KIND_KERNEL,
                                      RGM_KIND_INSTANT};
-    rgm_run *run = empty_run(3);
+    rgm_run *run = run_of_lanes(3);
     size_t count = random_below(most), row;
     int64_t range = (int64_t)random_below(most * 2 + 10) + 1;
     for (size_t i = 0; i < count; i++) {
@@ -255,7 +241,7 @@ TEST(two_threads_link_as_one_does) {
 }
 
 TEST(a_run_without_spans_is_linked) {
-    rgm_run *run = empty_run(1);
+    rgm_run *run = run_of_lanes(1);
     link_run(run);
     CHECK_EQ_U64(run->anomalies.rows, 0);
     rgm_run_free(run);

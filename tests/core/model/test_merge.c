@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of ranks, merged and put to the analyses of communication, ranks, sequences and counters: with every
 // allocation refused in turn, and with times at the ends of their range.
-#include <stdlib.h>
 
-#include "analysis/analyses.h"
+#include "analysed.h"
 #include "faults.h"
 #include "model/merge.h"
+#include "small_runs.h"
 
 enum { KERNELS = 24 };
 
@@ -19,12 +19,7 @@ static rgm_status name_of(rgm_run *run, const char *text, rgm_name *id) {
 
 static rgm_status add_span(rgm_run *run, const char *name, rgm_kind kind, int64_t start, int64_t duration,
                            size_t *row) {
-    RGM_TRY(rgm_table_append(&rgm_spans_desc, &run->spans, RGM_ALL_COLUMNS, row, NULL));
-    run->spans.start_ns[*row] = start;
-    run->spans.duration_ns[*row] = duration;
-    run->spans.kind[*row] = (rgm_u8)kind;
-    run->spans.lane[*row] = kind == RGM_KIND_RUNTIME;
-    return name_of(run, name, &run->spans.name[*row]);
+    return span_try(run, kind, name, kind == RGM_KIND_RUNTIME, start, duration, row);
 }
 
 static rgm_status add_counters(rgm_run *run, size_t range, int64_t time) {
@@ -77,21 +72,14 @@ static rgm_status fill(rgm_run *run, int rank, int64_t from, int64_t apart, int6
 
 static rgm_status analyse_all(const rgm_run *run) {
     rgm_view view = {0};
-    const rgm_policy policy = RGM_POLICY_DEFAULTS;
     rgm_status status = rgm_view_init(&view, run, NULL, 0, NULL);
-    for (size_t i = 0; i < rgm_analyses_count && status == RGM_OK; i++) {
-        bool wanted = false;
-        for (size_t n = 0; n < sizeof under_test / sizeof under_test[0]; n++)
-            wanted = wanted || strcmp(under_test[n], rgm_analyses[i].name) == 0;
-        for (int by = 0; by < 3 && wanted && status == RGM_OK; by++) {
-            const rgm_question question = {.group_by = by};
-            void *result = calloc(1, rgm_analyses[i].size);
-            status = rgm_analyses[i].compute(&view, &policy, &question, result, NULL);
-            CHECK(status != RGM_OK || ((rgm_table *)result)->rows > 0);
-            rgm_table_release(rgm_analyses[i].desc, result);
-            free(result);
+    for (size_t i = 0; i < sizeof under_test / sizeof under_test[0]; i++)
+        for (int by = 0; by < 3 && status == RGM_OK; by++) {
+            size_t rows;
+            status = analysis_try(analysis_named(under_test[i]), &view, NULL, (rgm_question){.group_by = by},
+                                  &rows, NULL);
+            CHECK(status != RGM_OK || rows > 0);
         }
-    }
     rgm_view_release(&view);
     return status;
 }
