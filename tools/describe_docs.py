@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from describe_verbs import method_name
+from generated import settle
 
 from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
@@ -219,16 +220,8 @@ def main() -> int:
     missing = [name for name in find_verbs() if f"`{name}`" not in listed and f"`regimeter {name} " not in listed]
     for name in missing:
         print(f"docs/commands.md does not name the verb {name}", file=sys.stderr)
-    stale = [
-        path for path in DOCUMENTS if described(path.read_text(encoding="utf-8")) != path.read_text(encoding="utf-8")
-    ]
-    for path in stale:
-        if "--check" in sys.argv[1:]:
-            print(f"{path.relative_to(ROOT)} is not current; run tools/describe_docs.py", file=sys.stderr)
-        else:
-            path.write_text(described(path.read_text(encoding="utf-8")), encoding="utf-8")
-            print(f"wrote {path.relative_to(ROOT)}")
-    return 1 if missing or (stale and "--check" in sys.argv[1:]) else 0
+    wanted = {path: described(path.read_text(encoding="utf-8")) for path in DOCUMENTS}
+    return settle(wanted, check="--check" in sys.argv[1:]) or bool(missing)
 
 
 if __name__ == "__main__":

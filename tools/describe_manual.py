@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from generated import settle
+
 from regimeter.cli import make_parser
 from regimeter.cli.overview import helps
 
@@ -86,14 +88,7 @@ def _examples(parser: argparse.ArgumentParser) -> list[str]:
 
 def main() -> int:
     """Write the page, or compare it."""
-    text = page(make_parser())
-    if "--check" not in sys.argv[1:]:
-        MANUAL.write_text(text, encoding="utf-8")
-        return 0
-    if MANUAL.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{MANUAL.relative_to(ROOT)} is not current; run tools/describe_manual.py", file=sys.stderr)
-    return 1
+    return settle({MANUAL: page(make_parser())}, check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from generated import settle
+
 from regimeter import _core
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,19 +102,7 @@ def main() -> int:
     head, rest = stub.split(BEGIN)
     tail = rest.split(END)[1]
     wanted = {STUB: head + BEGIN + stub_constants() + stub_classes(schema) + END + tail, TABLE: document(schema)}
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--check" in sys.argv:
-        for path in stale:
-            print(
-                f"{path.relative_to(ROOT)} does not follow csrc/model/schema.h; run tools/describe_schema.py",
-                file=sys.stderr,
-            )
-        return 1 if stale else 0
-    for path in stale:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(wanted[path], encoding="utf-8")
-        print(f"wrote {path.relative_to(ROOT)}")
-    return 0
+    return settle(wanted, check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import keyword
 import sys
 from pathlib import Path
 
+from generated import settle
+
 from regimeter import _core
 from regimeter.analysis.catalog import find_verbs
 from regimeter.analysis.verb import Verb
@@ -75,14 +77,7 @@ def source() -> str:
 
 def main() -> int:
     """Write the file, or compare it."""
-    text = source()
-    if "--check" not in sys.argv[1:]:
-        METHODS.write_text(text)
-        return 0
-    if METHODS.read_text() == text:
-        return 0
-    print(f"{METHODS.name} is not current; run tools/describe_verbs.py", file=sys.stderr)
-    return 1
+    return settle({METHODS: source()}, check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_layers
 import python_layers
+from generated import settle
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "ARCHITECTURE.md"
@@ -112,12 +113,7 @@ def main() -> int:
         print(f"{DOCUMENT}: the lines '{BEGIN}' and '{END}' are not there", file=sys.stderr)
         return 1
     drawn = f"{before}{BEGIN}\n{picture()}\n{END}{after}"
-    if "--check" not in sys.argv[1:]:
-        DOCUMENT.write_text(drawn, encoding="utf-8")
-    elif drawn != text:
-        print(f"{DOCUMENT}: the picture is not that of the code; run tools/draw_rooms.py", file=sys.stderr)
-        return 1
-    return 0
+    return settle({DOCUMENT: drawn}, check="--check" in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from generated import settle
+
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = "<!-- claims: tools/evidence_table.py -->", "<!-- end of claims -->"
 SENTENCE = "<!-- confirmed: tools/evidence_table.py -->", "<!-- end of confirmed -->"
@@ -94,29 +96,24 @@ def main() -> int:
     asked = parser.parse_args()
     try:
         runs = collections(asked.folder)
-        parts = [
-            (asked.folder / "README.md", TABLE, f"\n{table(runs)}\n"),
-            (asked.readme, SENTENCE, sentence(runs)),
-        ]
-        return max([write(*part, check=asked.check) for part in parts])
+        folder = asked.folder / "README.md"
+        wanted = {
+            folder: filled(folder, TABLE, f"\n{table(runs)}\n"),
+            asked.readme: filled(asked.readme, SENTENCE, sentence(runs)),
+        }
+        return settle(wanted, check=asked.check)
     except Unusable as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def write(document: Path, marks: tuple[str, str], text: str, *, check: bool) -> int:
-    """Put a text between its marks; Unusable for a document without them."""
+def filled(document: Path, marks: tuple[str, str], text: str) -> str:
+    """Return a document with a text between its marks; Unusable for a document without them."""
     before = document.read_text(encoding="utf-8")
     begin, end = marks
     if begin not in before:
         raise Unusable(f"{document}: no mark {begin}, where the text goes")
-    after = re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: begin + text + end, before, flags=re.S)
-    if check and after != before:
-        print(f"{document} is not current; run python3 tools/evidence_table.py", file=sys.stderr)
-        return 1
-    if not check:
-        document.write_text(after, encoding="utf-8")
-    return 0
+    return re.sub(f"{re.escape(begin)}.*?{re.escape(end)}", lambda _: begin + text + end, before, flags=re.S)
 
 
 if __name__ == "__main__":
