@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import _core
 from ..system.cache import NoCacheError, cache_folder, file_of
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from .ceiling import Calibration
 
 MOST_BYTES = 1 << 20
@@ -65,8 +65,7 @@ def keep(calibration: Calibration) -> str:
     os.makedirs(place, mode=0o700, exist_ok=True)
     if not _own(os.stat(place)):
         raise NoCacheError(f"another user may write to {place}")
-    with atomic_writer(path) as out:
-        json.dump(calibration.to_dict(), out, ensure_ascii=False, indent=1, default=str, allow_nan=False)
+    write_json(path, calibration.to_dict(), indent=1, default=str)
     return path
 
 

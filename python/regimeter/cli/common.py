@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -29,13 +29,8 @@ def as_option(read: Callable[[str], Value], text: str) -> Value:
 
 def print_document(document: object) -> None:
     """Print one JSON document."""
-    write_document(document, sys.stdout)
-
-
-def write_document(document: object, file: IO[str]) -> None:
-    """Write one JSON document to a file of text."""
-    json.dump(document, file, ensure_ascii=False, indent=1, default=str, allow_nan=False)
-    file.write("\n")
+    json.dump(document, sys.stdout, ensure_ascii=False, indent=1, default=str, allow_nan=False)
+    sys.stdout.write("\n")
 
 
 def not_negative(text: str) -> int:

@@ -3,7 +3,6 @@
 
 import argparse
 import csv
-import json
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ from .. import _core
 from ..run.formats import COLUMNAR, FORMATS, SUFFIXES, choose, is_address, is_folder, need_pyarrow, write_columnar
 from ..run.otlp import need_sdk
 from ..suite.flame import sampled_by_default, spans_of
-from ..system.files import atomic_writer
+from ..system.files import atomic_writer, write_json
 from .common import next_step, print_document
 from .errors import CommandError
 from .files import check_output
@@ -186,9 +185,8 @@ def _write_csv(reader: _Reader, output: str) -> None:
 
 def _write_json(reader: _Reader, name: str, output: str) -> None:
     columns = dict(zip(reader.columns, reader.values(slice(None)), strict=True))
-    with atomic_writer(output) as file:
-        head = {"format": FORMAT, "version": VERSION, "table": name, "rows": len(reader)}
-        json.dump(head | {"columns": columns}, file, ensure_ascii=False, allow_nan=False)
+    head = {"format": FORMAT, "version": VERSION, "table": name, "rows": len(reader)}
+    write_json(output, head | {"columns": columns})
 
 
 def _write_result(loaded: "Run", name: str, chosen: str, output: str) -> None:

@@ -6,7 +6,6 @@ allocations, a recording.
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from ..report.memory_run_page import memory_run_data
 from ..report.memory_text import run_text
 from ..run.formats import PAGES, choose
 from ..suite import MemoryProfiler
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from ..system.text import UNAVAILABLE, amount, printable
 from .common import declare_in_process, print_document, tell_in_process
 from .files import check_writable
@@ -86,7 +85,7 @@ def _of_file(arguments: argparse.Namespace, form: str) -> int:
     if form == "html":
         write_html(memory_run_data(run, Path(arguments.file[0]).name), arguments.output)
     elif form == "json":
-        _write_document(document, arguments.output)
+        write_json(arguments.output, document)
     elif form:
         run.export(arguments.output, "pickle")
     if arguments.json:
@@ -94,11 +93,6 @@ def _of_file(arguments: argparse.Namespace, form: str) -> int:
     else:
         print(run_text(document))
     return 0
-
-
-def _write_document(document: dict[str, Any], path: str) -> None:
-    with atomic_writer(path) as file:
-        json.dump(document, file, ensure_ascii=False, allow_nan=False)
 
 
 def text(memory: MemoryProfiler) -> str:

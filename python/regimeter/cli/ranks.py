@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..job import analyze_ranks
 from ..job.dataset import write_dataset
 from ..job.text import text
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from .analyse import check_thresholds, declare
-from .common import print_document, text_width, whole_number, write_document
+from .common import print_document, text_width, whole_number
 from .files import check_writable
 from .progress import step
 from .runs import only
@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.top:
         document = document | {"rows": document["rows"][: arguments.top]}
     if arguments.output:
-        with atomic_writer(arguments.output) as file:
-            write_document(document, file)
+        write_json(arguments.output, document, indent=1, default=str, end="\n")
     if arguments.json:
         print_document(document)
     elif not arguments.output:

@@ -13,7 +13,7 @@ from ..public.run import load
 from ..report.following import Seen, screen
 from ..report.verdict import verdict_data
 from ..run.inputs import is_young
-from .common import number, write_document
+from .common import number, print_document
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -61,7 +61,7 @@ def _show(run: "Run", file: str, size: int, writing: bool, seen: Seen, arguments
     if arguments.json:
         facts = {"format": "regimeter.top", "version": 1, "file": file, "bytes": size}
         facts |= {"writing": writing, "complete": run.complete}
-        write_document({**facts, "duration_ns": run.duration_ns, "verdict": verdict_data(run)}, sys.stdout)
+        print_document({**facts, "duration_ns": run.duration_ns, "verdict": verdict_data(run)})
         sys.stdout.flush()
         return
     columns, rows = shutil.get_terminal_size((80, 40))

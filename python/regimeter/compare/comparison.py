@@ -7,17 +7,16 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from ..system.joints import joint
+from ..system.quantities import finite
 from ..system.text import say, width_of
 from .basis import PROCESSES, Basis
 from .decide import Decision, decide
 from .options import Options
 from .result import ChangeType, ComparisonSummary, OperationComparison
-from .rows import known
 from .side import Side
 from .sources import launches_of
 from .stored import decision_of, parse, read
@@ -147,13 +146,13 @@ class ProfilerComparison(Decision):
     @property
     def common_mode_percent(self) -> float | None:
         """What all operations changed by together, in percent; None when too few could tell."""
-        value = known(self.facts.get("common_mode"))
+        value = finite(self.facts.get("common_mode"))
         return None if value is None else 100 * value
 
     @property
     def mde_percent(self) -> float | None:
         """Smallest slowdown that would have been detected in the median operation, in percent."""
-        value = known(self.facts.get("detectable_median"))
+        value = finite(self.facts.get("detectable_median"))
         return None if value is None else 100 * value
 
     # --- renderings ----------------------------------------------------------------------------------------
@@ -249,7 +248,7 @@ class ProfilerComparison(Decision):
                 "by_operation": dict(self.floors.by_operation),
                 "machines": self.floors.machines,
             },
-            "facts": {name: known(value) for name, value in self.facts.items()},
+            "facts": {name: finite(value) for name, value in self.facts.items()},
             "wholes": [row.to_dict() for row in self.wholes],
             "warnings": self.warnings,
             "environments": {"baseline": self.baseline.environments, "current": self.current.environments},
@@ -263,8 +262,7 @@ class ProfilerComparison(Decision):
 
     def export_comparison(self, path: str | os.PathLike[str]) -> None:
         """Write the comparison as JSON, atomically; :meth:`load` reads it back."""
-        with atomic_writer(Path(path)) as out:
-            out.write(self.to_json() + "\n")
+        write_json(path, self.to_dict(), default=str, end="\n")
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "ProfilerComparison":

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..system.quantities import finite
 from .ab.in_turns import Neighbours, by_neighbours
 from .ab.pairs import two_sides
 from .ab.steadied import Steadied, steadied
@@ -21,7 +22,6 @@ from .family import compare_rows, compare_whole
 from .floors import DEFAULTS, Floors, floors_of
 from .options import Options
 from .result import ChangeType, OperationComparison
-from .rows import known
 from .side import COUNTED, Side
 from .wholes import singles_of
 
@@ -90,7 +90,7 @@ class Decision:
         Then no row need be slower than the others, and still the program is: a gate must not take that for a pass.
         The lower end of the interval counts, because sides that did not run in pairs may differ by their machines.
         """
-        low = known(self.facts.get("common_low"))
+        low = finite(self.facts.get("common_low"))
         limit = self.options.significance_threshold
         return bool(self.facts.get("common_removed")) and low is not None and 100 * low >= limit
 

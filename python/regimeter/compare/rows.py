@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from .. import _core
+from ..system.quantities import finite
 from .result import ChangeType, OperationComparison
 from .side import Samples
 
@@ -21,11 +22,6 @@ LARGEST_BOUND = 0.01
 CHANGED = (ChangeType.IMPROVEMENT, ChangeType.REGRESSION)
 # With five layouts the interval reaches from the least to the greatest (6.3 %), with eight it leaves one out (7 %).
 LAYOUTS_MAY_ERR = 0.08
-
-
-def known(value: Any) -> Any:
-    """Return None for NaN and infinity, which JSON does not have, and any other value as it is."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def scaled(value: float | None, factor: float) -> float | None:
@@ -48,17 +44,17 @@ def sampled_fields(values: dict[str, Any]) -> dict[str, Any]:
     return {
         "change_type": change,
         "is_significant": change in CHANGED,
-        "baseline": known(values["baseline"]),
-        "current": known(values["current"]),
+        "baseline": finite(values["baseline"]),
+        "current": finite(values["current"]),
         "change_percent": scaled(values["change"], 100),
         "low_percent": scaled(values["low"], 100),
         "high_percent": scaled(values["high"], 100),
-        "p": known(values["p"]),
-        "q": known(values["q"]),
+        "p": finite(values["p"]),
+        "q": finite(values["q"]),
         "least_q": least_q(
             _core.TIERS[values["tier"]], values["pairs"], values["baseline_launches"], values["current_launches"]
         ),
-        "rank_p": known(values["rank_p"]),
+        "rank_p": finite(values["rank_p"]),
         "tier": _core.TIERS[values["tier"]],
         "reason": _core.VERDICT_REASONS[values["reason"]],
         "conclusive": bool(values["conclusive"]),
@@ -68,12 +64,12 @@ def sampled_fields(values: dict[str, Any]) -> dict[str, Any]:
         "current_launches": values["current_launches"],
         "baseline_samples": values["baseline_samples"],
         "current_samples": values["current_samples"],
-        "share": known(values["share"]),
+        "share": finite(values["share"]),
         "detectable_percent": scaled(values["detectable"], 100),
         "needed": values["needed"] if values["needed"] >= 0 else None,
-        "baseline_slow": known(values["baseline_slow"]),
-        "current_slow": known(values["current_slow"]),
-        "autocorrelation": known(values["autocorrelation"]),
+        "baseline_slow": finite(values["baseline_slow"]),
+        "current_slow": finite(values["current_slow"]),
+        "autocorrelation": finite(values["autocorrelation"]),
     }
 
 

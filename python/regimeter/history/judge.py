@@ -20,6 +20,7 @@ from ..compare.options import DECISIONS, FDR
 from ..compare.result import ChangeType, OperationComparison
 from ..compare.side import TIMES, UNITS, Samples, Side
 from ..run.identity import facts_of, key_of
+from ..system.quantities import known
 from .baselines import Baselines
 from .schema import median_of
 from .series import Change, Series, all_series, with_changes
@@ -255,8 +256,8 @@ class _Judged:
             change_percent=_percent(self.change),
             low_percent=_percent(low),
             high_percent=_percent(high),
-            p=None if math.isnan(self.p) else self.p,
-            q=None if math.isnan(q) else q,
+            p=known(self.p),
+            q=known(q),
             tier=TIER,
             reason=reason,
             conclusive=conclusive,

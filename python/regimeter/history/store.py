@@ -18,6 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from ..compare.side import Side
 from ..run.identity import facts_of, key_of
 from ..system.git import Commit
+from ..system.quantities import finite
 from . import schema
 from .database import connect, location, shown, transaction, url_of
 from .errors import HistoryError, NoBaselineError
@@ -326,13 +327,9 @@ def _sample_rows(side: Side, operations: Mapping[str, int], launches: Mapping[in
                     "count": len(values),
                     "median": schema.median_of(values),
                     "values": pack_floats(values),
-                    "total": _finite(samples.totals.get(name)) if number == 0 else None,
+                    "total": finite(samples.totals.get(name)) if number == 0 else None,
                     "calls": samples.calls.get(name) if number == 0 else None,
                 }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _rows(connection: sa.Connection, *wanted: sa.ColumnElement[bool], limit: int | None = None) -> list[RunRow]:

@@ -15,7 +15,7 @@ from ..suggest.of_run import open_ones, suggestions_of_run
 from ..suggest.paragraphs import render_suggestions
 from ..suggest.suggestion import OptimizationSuggestion, Priority
 from ..suggest.verdict import Verdict
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from ..system.text import say
 from .run import Run, load
 
@@ -112,8 +112,7 @@ class ProfilerOptimizer:
         ValueError where the suffix is that of another format (.html), OSError where the file cannot be written.
         """
         choose(path, {".json": "json"}, default="json")
-        with atomic_writer(path) as file:
-            file.write(json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_json(path, self.to_dict(), indent=1, end="\n")
 
 
 def _plain_profile(path: str) -> dict[str, Any] | None:

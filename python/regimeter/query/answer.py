@@ -3,11 +3,11 @@
 
 import datetime
 import decimal
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from ..system.quantities import finite
 from .sources import Source, sources_of
 
 FORMAT, VERSION = "regimeter.query", 1
@@ -125,7 +125,7 @@ def _unique(names: list[str]) -> tuple[str, ...]:
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return finite(value)
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() and not value.as_tuple().exponent else float(value)
     if isinstance(value, bytes):

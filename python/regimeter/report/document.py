@@ -6,10 +6,11 @@ form in which the page draws it. Which page of the report a section is on stands
 """
 
 import datetime
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ..system.quantities import known
 
 FORMAT, VERSION = "regimeter.document", 1
 MOST_ACTIONS = 3  # of the first screen
@@ -95,11 +96,6 @@ def _column(one: Column) -> Section:
     values = [value if isinstance(value, str) else known(value) for value in one.values[:MOST_ROWS]]
     named = {"heading": one.heading, "unit": one.unit, "doc": one.doc, "prose": one.prose, "blank": one.blank}
     return named | {"values": values}
-
-
-def known(value: float | None) -> float | None:
-    """Return a number; None for one that is not known."""
-    return None if value is None or math.isnan(value) else value
 
 
 def sentences(id: str, title: str, lines: Iterable[str], nothing: str, *, span: int = 12) -> Section:

@@ -11,12 +11,12 @@ import gzip
 import hashlib
 import html
 import json
-import math
 import os
 import re
 from pathlib import Path
 
 from ..system.files import atomic_writer
+from ..system.quantities import finite
 from . import page_parts
 
 MEDIA_TYPE = "text/html; charset=utf-8"
@@ -161,7 +161,7 @@ def _listed(value: object) -> object:
 def _finite(value: object) -> object:
     """A copy in which NaN and infinities are null."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return finite(value)
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -6,11 +6,11 @@ kernel counted of waiting, theft and limits. docs/witness.md says what is measur
 """
 
 import functools
-import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..system.quantities import known
 from .turns import Turns
 from .witness_device import DeviceWitness, devices_of
 
@@ -79,17 +79,17 @@ class Witness:
         if not len(run.tables.witness) and not len(run.tables.pressure):
             return None
         windows, stated = run.analyse("slow_windows"), run.analyse("machine").row(0)
-        known = {name: None if math.isnan(value) else value for name, value in stated.items()}
+        figures = {name: known(value) for name, value in stated.items()}
         return cls(
             looks=stated["looks"],
-            throughput_median=known["throughput_ns"],
-            memory_median=known["memory_ns"],
-            spread=known["spread"],
+            throughput_median=figures["throughput_ns"],
+            memory_median=figures["memory_ns"],
+            spread=figures["spread"],
             spread_of=_core.MACHINE_SIGNS[stated["spread_sign"]],
-            waiting_share=known["waiting_share"],
-            steal_share=known["steal_share"],
-            throttled_share=known["throttled_share"],
-            involuntary_per_s=known["involuntary_per_s"],
+            waiting_share=figures["waiting_share"],
+            steal_share=figures["steal_share"],
+            throttled_share=figures["throttled_share"],
+            involuntary_per_s=figures["involuntary_per_s"],
             migrations=stated["migrations"] if stated["migrations"] >= 0 else None,
             start_ns=run.start_ns,
             slow_windows=tuple(_slow(windows.row(number)) for number in range(len(windows))),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..run.records import ENTRY_FIELDS, SUMMARY_FIELDS
 from ..system.arrays import np
+from ..system.quantities import known
 from .messages import MESSAGES
 from .of_aggregates import suggestions_of_aggregates
 from .roadmap import with_roadmap
@@ -97,8 +98,8 @@ def _evidence(table: Any, row: int) -> Evidence:
     value, threshold, span = float(table.value[row]), float(table.threshold[row]), int(table.span[row])
     return Evidence(
         _core.QUANTITIES[code],
-        None if math.isnan(value) else value,
-        None if math.isnan(threshold) else threshold,
+        known(value),
+        known(threshold),
         _core.QUANTITY_UNITS[code],
         None if span < 0 else span,
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
+from ..system.quantities import finite
+
 NOT_BOUNDED = "not bounded"
 
 
@@ -130,6 +132,4 @@ class OptimizationSuggestion:
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return finite(value)

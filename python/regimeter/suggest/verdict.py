@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What limits a run: one sentence, one why with its numbers, one thing to do next with its bound."""
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..system.joints import joint
+from ..system.quantities import known
 from ..system.text import count, duration
 from . import particulars
 from .causes import (
@@ -240,21 +240,17 @@ def _cause(run: "Run", row: Mapping[str, Any]) -> Cause:
         time_ms=row["time_ns"] * MS,
         saved_ms=None if row["saved_ns"] < 0 else row["saved_ns"] * MS,
         place=_place(run, row["stack"], run.string(row["subject"])),
-        place_share=_known(row["subject_share"]),
-        figure=_known(row["figure"]),
+        place_share=known(row["subject_share"]),
+        figure=known(row["figure"]),
         count=row["count"],
         tied=bool(row["tied"]),
         elsewhere=2 * row["elsewhere"] > row["count"],
         process=None if row["process"] < 0 else row["process"],
         inner=_place(run, row["inner"], ""),
-        inner_share=_known(row["inner_share"]),
+        inner_share=known(row["inner_share"]),
         calling=bool(row["calling"]),
         serving=bool(row["serving"]),
     )
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _place(run: "Run", stack: int, name: str) -> str:

@@ -6,7 +6,6 @@ data = generator.from_chrome_trace("trace.json")
 generator.export(data, "flame.html")
 """
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from ..analysis.flame_tree import METRICS, flame_tree
 from ..public.run import Run
 from ..run.roles import GC, with_roles
 from ..system.arrays import np
-from ..system.files import atomic_writer
+from ..system.files import atomic_writer, write_json
 from .imported import run_of_profiler, run_of_trace
 
 
@@ -127,8 +126,7 @@ class FlameGraphGenerator:
             with atomic_writer(path) as file:
                 file.write(flame_svg(data))
         elif format == "json":
-            with atomic_writer(path) as file:
-                json.dump(data, file, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            write_json(path, data, separators=(",", ":"))
         else:
             raise ValueError(f"format must be 'html', 'svg' or 'json', got {format!r}")
 

@@ -10,7 +10,6 @@ memory.export("memory.json")
 """
 
 import contextlib
-import json
 import math
 import os
 import pickle
@@ -25,13 +24,14 @@ from .. import _core
 from ..capture.device_memory import TorchMemoryProbe
 from ..capture.device_memory import reason as memory_reason
 from ..public.run import load
-from ..system.files import atomic_path, atomic_writer
+from ..system.files import atomic_path, write_json
+from ..system.quantities import known
 from ..system.torch_extra import torch_for, wait_for_devices
 from .allocations import BEFORE, Allocations, Block, held_blocks, live_before, of_run
 from .allocator_history import allocator_run, begin_history, end_history
 from .host_lines import HostLines
 from .leak import trend_of
-from .memory_snapshot import MemorySnapshot, number
+from .memory_snapshot import MemorySnapshot
 from .ownership import UNKNOWN, Ownership
 from .post_mortem import is_out_of_memory, write_report
 from .recording import Recording
@@ -224,8 +224,8 @@ class MemoryProfiler:
                 rows.append(
                     {
                         "time_ms": time_ms,
-                        "allocated_mb": number(allocated),
-                        "reserved_mb": number(reserved),
+                        "allocated_mb": known(allocated),
+                        "reserved_mb": known(reserved),
                         "peak_mb": peak if peak > -math.inf else None,
                     }
                 )
@@ -240,11 +240,11 @@ class MemoryProfiler:
             raise RuntimeError("nothing was tracked")
         one = max(self._done, key=self._peak_of)
         found: dict[str, Any] = {
-            "peak_allocated_mb": number(self._peak_of(one)),
-            "peak_reserved_mb": number(max((s.reserved_mb for s in one.samples), default=math.nan)),
+            "peak_allocated_mb": known(self._peak_of(one)),
+            "peak_reserved_mb": known(max((s.reserved_mb for s in one.samples), default=math.nan)),
             "peak_time_ms": None,
-            "peak_above_start_mb": number(self._peak_of(one) - self._start_of(one)),
-            "current_allocated_mb": number(self._current(self._done[-1])),
+            "peak_above_start_mb": known(self._peak_of(one) - self._start_of(one)),
+            "current_allocated_mb": known(self._current(self._done[-1])),
             "potential_leak": None,
             "categories": {},
             "top_allocations": [],
@@ -252,7 +252,7 @@ class MemoryProfiler:
             "totals": {},
             "leak": self._trend(),
             "fragmentation": one.stats,
-            "peak_resident_mb": number(max((s.resident_mb for s in one.samples), default=math.nan)),
+            "peak_resident_mb": known(max((s.resident_mb for s in one.samples), default=math.nan)),
             "host": one.host,
             "unavailable": one.unavailable | ({} if one.device else {"peak_reserved_mb": NO_POOL}),
         }
@@ -308,8 +308,7 @@ class MemoryProfiler:
         target, document = Path(path), self.to_dict()
         target.parent.mkdir(parents=True, exist_ok=True)
         if format == "json":
-            with atomic_writer(target) as file:
-                json.dump(document, file, ensure_ascii=False, allow_nan=False)
+            write_json(target, document)
         else:
             with atomic_path(target) as temporary, open(temporary, "wb") as binary:
                 pickle.dump(document, binary)

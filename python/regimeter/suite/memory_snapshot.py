@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._core import UnavailableError
 from ..run.memory_snapshot import snapshot_of, write_snapshot
 from ..system.files import atomic_path
+from ..system.quantities import known
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -46,7 +47,7 @@ class MemorySnapshot:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures ready for JSON, without segments and traces."""
         names = ("time_ms", "allocated_mb", "reserved_mb", "peak_mb", "resident_mb")
-        found: dict[str, Any] = {name: number(getattr(self, name)) for name in names}
+        found: dict[str, Any] = {name: known(getattr(self, name)) for name in names}
         return found | {"by_category": self.by_category, "unavailable": self.unavailable}
 
     def dump(self, path: str | os.PathLike[str]) -> None:
@@ -58,8 +59,3 @@ class MemorySnapshot:
             raise UnavailableError("no device's allocator was in use: there are no segments to write")
         with atomic_path(path) as temporary:
             write_snapshot(self.run, temporary)
-
-
-def number(value: float) -> float | None:
-    """Return a figure for JSON."""
-    return None if math.isnan(value) else value

@@ -2,14 +2,13 @@
 """What was in memory when there was no more: a report beside the exception, which passes on."""
 
 import datetime
-import json
 import re
 import time
 from pathlib import Path
 from typing import Any
 
 from ..system import quantities
-from ..system.files import atomic_writer
+from ..system.files import write_json
 
 FORMAT, VERSION = "regimeter.suite.out_of_memory", 1
 _ASKED = re.compile(r"[Tt]ried to allocate ([\d.]+) (\w*)")
@@ -45,6 +44,5 @@ def write_report(folder: Path, name: str, error: BaseException, facts: dict[str,
     folder.mkdir(parents=True, exist_ok=True)
     plain = re.sub(r"[^\w.-]+", "_", name)[:80] or "memory"
     path = folder / f"{plain}-{time.monotonic_ns()}-out-of-memory.json"
-    with atomic_writer(path) as file:
-        json.dump(report, file, indent=1, ensure_ascii=False, allow_nan=False)
+    write_json(path, report, indent=1)
     return path

@@ -10,7 +10,6 @@ print(session.total_time_ms, session.bottlenecks)
 
 import contextlib
 import datetime
-import json
 import math
 import os
 import re
@@ -25,7 +24,7 @@ from ..capture.device_memory import TorchMemoryProbe
 from ..capture.device_memory import reason as memory_reason
 from ..public.run import load
 from ..regime.stopwatch import Measurement, clock_for, measure
-from ..system.files import atomic_writer
+from ..system.files import write_json
 from ..system.processors import cpu_model
 from ..system.torch_extra import torch_for, wait_for_devices
 from .allocator_history import begin_history, dumped, end_history
@@ -329,8 +328,7 @@ class UnifiedProfiler:
         if target.suffix == ".html":
             session.page(target)
         else:
-            with atomic_writer(target) as file:
-                json.dump(session.to_dict(), file, indent=1, ensure_ascii=False, allow_nan=False)
+            write_json(target, session.to_dict(), indent=1)
         return target
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from ..run.trace_facts import anomalies_of
 from ..suggest.paragraphs import shown
+from ..system.quantities import known
 from .flame import FlameGraphGenerator
 from .hta import HTAAnalyzer
 from .imported import exported, run_of_trace
@@ -164,9 +165,9 @@ class ProfileSession:
             "version": VERSION,
             "name": self.name,
             "timing": {
-                "total_ms": _number(self.total_time_ms),
-                "cuda_ms": _number(self.cuda_time_ms),
-                "cpu_ms": _number(self.cpu_time_ms),
+                "total_ms": known(self.total_time_ms),
+                "cuda_ms": known(self.cuda_time_ms),
+                "cpu_ms": known(self.cpu_time_ms),
                 "how": self.timing,
                 "calls": self.calls,
                 "times_ms": self.times_ms,
@@ -174,9 +175,9 @@ class ProfileSession:
                 "inflation": self.inflation,
             },
             "memory": {
-                "peak_mb": _number(self.peak_memory_mb),
-                "allocated_mb": _number(self.allocated_memory_mb),
-                "reserved_mb": _number(self.reserved_memory_mb),
+                "peak_mb": known(self.peak_memory_mb),
+                "allocated_mb": known(self.allocated_memory_mb),
+                "reserved_mb": known(self.reserved_memory_mb),
             },
             "kernels": _plain([kernel.to_dict() for kernel in self.kernels[:TOP_KERNELS]]),
             "kernel_summary": self.kernel_summary,
@@ -205,10 +206,6 @@ def _summary_of(kernels: list[KernelInfo]) -> dict[str, Any]:
         "launches": sum(kernel.call_count for kernel in kernels),
         "total_us": sum(kernel.cuda_time_us for kernel in kernels),
     }
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _path(path: Path | None) -> str | None:

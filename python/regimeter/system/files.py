@@ -3,9 +3,10 @@
 
 import contextlib
 import errno
+import json
 import os
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from typing import IO, Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # writing a file that is open says so without its name
 
@@ -15,6 +16,26 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     """Open a temporary file beside `path` for UTF-8 text and rename it to `path` when the block ends well."""
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", errors="replace") as file:
         yield file
+
+
+def write_json(
+    path: str | os.PathLike[str],
+    document: object,
+    *,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    default: Callable[[Any], Any] | None = None,
+    end: str = "",
+) -> None:
+    """Write a document as JSON, whole or not at all. ValueError for NaN and infinity, which JSON does not have.
+
+    indent, separators, default: as for json.dumps. end: what stands behind the document.
+    """
+    text = json.dumps(
+        document, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, default=default
+    )
+    with atomic_writer(path) as file:
+        file.write(text + end)
 
 
 @contextlib.contextmanager

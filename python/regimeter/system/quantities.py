@@ -3,6 +3,7 @@
 
 import math
 import re
+from typing import Any
 
 PATTERN = re.compile(r"\s*([0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9]*)\s*")
 SECONDS = {
@@ -47,8 +48,8 @@ def size(value: str | float, bare: str = "") -> float:
     bare: the unit of a number without one, "" where a unit must be said. ValueError, with examples, for anything
     else than a size above 0.
     """
-    known = value.lower() if isinstance(value, str) else value
-    number = _scaled(known, BYTES, BYTES.get(bare.lower()))
+    plain = value.lower() if isinstance(value, str) else value
+    number = _scaled(plain, BYTES, BYTES.get(bare.lower()))
     if math.isnan(number):
         raise ValueError(f"expected a size above 0 such as {SIZE_EXAMPLES}, got {value!r}")
     return number
@@ -75,6 +76,16 @@ def _scaled(value: object, units: dict[str, float], bare: float | None) -> float
     factor = units.get(unit) if unit else bare
     scaled = math.nan if factor is None else number * factor
     return scaled if math.isfinite(scaled) and scaled > 0 else math.nan
+
+
+def known(value: float | None) -> float | None:
+    """Return a figure, None for NaN, as JSON has it."""
+    return None if value is None or math.isnan(value) else value
+
+
+def finite(value: Any) -> Any:
+    """Return None for NaN and infinity, which JSON does not have, and any other value as it is."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def time_text(value: float) -> str:

@@ -2,7 +2,6 @@
 """A session of pytest with benchmarks: gathers records, judges them at the end, saves, reports."""
 
 import datetime
-import json
 import time
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from ..report.comparison import render
 from ..report.comparison_github import publish
 from ..system.description import describe_machine
-from ..system.files import atomic_writer
+from ..system.files import atomic_writer, write_json
 from ..system.git import commit_of
 from . import counts, junit, launches, options, summary
 from .document import FORMAT, VERSION, Document
@@ -191,8 +190,7 @@ class PerfSession:
         document["missing"], document["not_run"] = judged.missing, judged.not_run
         document["failed"], document["exit_code"], document["partial"] = self.failed, self.code, self.partial
         try:
-            with atomic_writer(target) as out:
-                out.write(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str) + "\n")
+            write_json(target, document, default=str, end="\n")
             self.lines.append(f"Written: {target}")
         except OSError as error:
             self.code = self.code or FAILED

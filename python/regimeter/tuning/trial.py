@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Any, Literal
 
 from .. import _core
+from ..system.quantities import finite
 
 NS = 1e-9
 LARGEST = (1 << 31) - 1  # grid that CUDA launches (maxGridDimX)
@@ -156,7 +157,7 @@ class Trial:
         reason = self.errors.get(number, "")
         if row["beaten_by"] is not None:
             reason = f"slower than block {self.configs[row['beaten_by']].block_size}"
-        figures = {name: _finite(row[name]) for name in ("median", "ratio", "low", "high")}
+        figures = {name: finite(row[name]) for name in ("median", "ratio", "low", "high")}
         return Candidate(config=self.configs[number], rounds=row["rounds"], reason=reason, **figures)
 
 
@@ -187,10 +188,6 @@ def _torch_seconds(torch: Any, fn: Callable[[KernelConfig], Any], config: Kernel
     end.record()
     end.synchronize()
     return 1e-3 * float(begin.elapsed_time(end))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _candidate_text(row: Candidate) -> str:
