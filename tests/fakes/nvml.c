@@ -126,6 +126,15 @@ static rgm_nvml_result step(int call, rgm_nvml_device device) {
     do {                                                                                                     \
         if ((device)->part >= 0) return RGM_NVML_NOT_SUPPORTED;                                              \
     } while (0)
+#define UNWRAPPED(...) __VA_ARGS__
+// A function that reads a whole device: what it takes beside the device, in parentheses, and what it gives.
+#define READING(function, parameters, call, statement)                                                       \
+    FAKE_EXPORT rgm_nvml_result function(rgm_nvml_device device, UNWRAPPED parameters) {                     \
+        WHOLE_ONLY(device);                                                                                  \
+        STEP(call, device);                                                                                  \
+        statement;                                                                                           \
+        return RGM_NVML_SUCCESS;                                                                             \
+    }
 
 static long long clock_now(void) {
     struct timespec now = {0};
@@ -238,8 +247,7 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetComputeInstanceId(rgm_nvml_device devic
 }
 #endif
 
-// --- readings
-// -----------------------------------------------------------------------------------------------
+// --- readings ----------------------------------------------------------------------------------------------
 
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetUtilizationRates(rgm_nvml_device device,
                                                           rgm_nvml_utilization *rates) {
@@ -296,13 +304,8 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetFieldValues(rgm_nvml_device device, int
     for (int i = 0; i < count; i++) fields[i].result = fill_field(device, &fields[i]);
     return RGM_NVML_SUCCESS;
 }
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetCurrentClocksEventReasons(rgm_nvml_device device,
-                                                                   unsigned long long *bits) {
-    WHOLE_ONLY(device);
-    STEP(event_reasons, device);
-    *bits = (unsigned long long)FAKE_VALUE(reasons);
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetCurrentClocksEventReasons, (unsigned long long *bits), event_reasons,
+        *bits = (unsigned long long)FAKE_VALUE(reasons))
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetComputeRunningProcesses_v3(rgm_nvml_device device, unsigned *count,
                                                                     rgm_nvml_process *rows) {
     FAKE_VALUE(expensive)++;
@@ -311,25 +314,10 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetComputeRunningProcesses_v3(rgm_nvml_dev
     return rows ? RGM_NVML_INVALID_ARGUMENT : RGM_NVML_INSUFFICIENT_SIZE;
 }
 #endif
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetCurrentClocksThrottleReasons(rgm_nvml_device device,
-                                                                      unsigned long long *bits) {
-    WHOLE_ONLY(device);
-    STEP(event_reasons, device);
-    *bits = (unsigned long long)FAKE_VALUE(reasons);
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPowerUsage(rgm_nvml_device device, unsigned *milliwatts) {
-    WHOLE_ONLY(device);
-    STEP(power, device);
-    *milliwatts = 345678;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetEnforcedPowerLimit(rgm_nvml_device device, unsigned *milliwatts) {
-    WHOLE_ONLY(device);
-    STEP(power_limit, device);
-    *milliwatts = 700000;
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetCurrentClocksThrottleReasons, (unsigned long long *bits), event_reasons,
+        *bits = (unsigned long long)FAKE_VALUE(reasons))
+READING(nvmlDeviceGetPowerUsage, (unsigned *milliwatts), power, *milliwatts = 345678)
+READING(nvmlDeviceGetEnforcedPowerLimit, (unsigned *milliwatts), power_limit, *milliwatts = 700000)
 // 400 W since the clock's zero, brought up to date once per period.
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTotalEnergyConsumption(rgm_nvml_device device,
                                                                 unsigned long long *millijoules) {
@@ -339,64 +327,26 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTotalEnergyConsumption(rgm_nvml_device 
     *millijoules = (unsigned long long)(FAKE_VALUE(clock_ns) / period * period / 1000000 * 400);
     return RGM_NVML_SUCCESS;
 }
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTemperature(rgm_nvml_device device, int sensor, unsigned *celsius) {
-    WHOLE_ONLY(device);
-    STEP(temperature, device);
-    *celsius = sensor == RGM_NVML_SENSOR_GPU ? 55 : 0;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetClockInfo(rgm_nvml_device device, int clock, unsigned *mhz) {
-    WHOLE_ONLY(device);
-    STEP(clock, device);
-    *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(sm_mhz) : 2619;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetMaxClockInfo(rgm_nvml_device device, int clock, unsigned *mhz) {
-    WHOLE_ONLY(device);
-    STEP(max_clock, device);
-    *mhz = clock == RGM_NVML_CLOCK_SM ? 1990 : 2620;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetApplicationsClock(rgm_nvml_device device, int clock, unsigned *mhz) {
-    WHOLE_ONLY(device);
-    STEP(application_clock, device);
-    *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(application_mhz) : 2619;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetDefaultApplicationsClock(rgm_nvml_device device, int clock,
-                                                                  unsigned *mhz) {
-    WHOLE_ONLY(device);
-    STEP(application_clock, device);
-    *mhz = clock == RGM_NVML_CLOCK_SM ? 1980 : 2619;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPerformanceState(rgm_nvml_device device, int *state) {
-    WHOLE_ONLY(device);
-    STEP(pstate, device);
-    *state = 0;
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetTemperature, (int sensor, unsigned *celsius), temperature,
+        *celsius = sensor == RGM_NVML_SENSOR_GPU ? 55 : 0)
+READING(nvmlDeviceGetClockInfo, (int clock, unsigned *mhz), clock,
+        *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(sm_mhz) : 2619)
+READING(nvmlDeviceGetMaxClockInfo, (int clock, unsigned *mhz), max_clock,
+        *mhz = clock == RGM_NVML_CLOCK_SM ? 1990 : 2620)
+READING(nvmlDeviceGetApplicationsClock, (int clock, unsigned *mhz), application_clock,
+        *mhz = clock == RGM_NVML_CLOCK_SM ? (unsigned)FAKE_VALUE(application_mhz) : 2619)
+READING(nvmlDeviceGetDefaultApplicationsClock, (int clock, unsigned *mhz), application_clock,
+        *mhz = clock == RGM_NVML_CLOCK_SM ? 1980 : 2619)
+READING(nvmlDeviceGetPerformanceState, (int *state), pstate, *state = 0)
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetFanSpeed(rgm_nvml_device device, unsigned *percent) {
     FAKE_VALUE(expensive)++;
     STEP(fan, device);
     return RGM_NVML_NOT_SUPPORTED; // a passively cooled board
 }
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetEncoderUtilization(rgm_nvml_device device, unsigned *percent,
-                                                            unsigned *period_us) {
-    WHOLE_ONLY(device);
-    STEP(codec, device);
-    *percent = 3;
-    *period_us = 167000;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetDecoderUtilization(rgm_nvml_device device, unsigned *percent,
-                                                            unsigned *period_us) {
-    WHOLE_ONLY(device);
-    STEP(codec, device);
-    *percent = 4;
-    *period_us = 167000;
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetEncoderUtilization, (unsigned *percent, unsigned *period_us), codec,
+        (*percent = 3, *period_us = 167000))
+READING(nvmlDeviceGetDecoderUtilization, (unsigned *percent, unsigned *period_us), codec,
+        (*percent = 4, *period_us = 167000))
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPcieThroughput(rgm_nvml_device device, int counter,
                                                         unsigned *kilobytes) {
     FAKE_VALUE(expensive)++;
@@ -405,25 +355,9 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPcieThroughput(rgm_nvml_device device, 
     *kilobytes = counter == RGM_NVML_PCIE_TRANSMIT ? 1500 : 2500;
     return RGM_NVML_SUCCESS;
 }
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPcieReplayCounter(rgm_nvml_device device, unsigned *count) {
-    WHOLE_ONLY(device);
-    STEP(pcie_replays, device);
-    *count = 0;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetCurrPcieLinkGeneration(rgm_nvml_device device,
-                                                                unsigned *generation) {
-    WHOLE_ONLY(device);
-    STEP(link, device);
-    *generation = 5;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetCurrPcieLinkWidth(rgm_nvml_device device, unsigned *lanes) {
-    WHOLE_ONLY(device);
-    STEP(link, device);
-    *lanes = 16;
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetPcieReplayCounter, (unsigned *count), pcie_replays, *count = 0)
+READING(nvmlDeviceGetCurrPcieLinkGeneration, (unsigned *generation), link, *generation = 5)
+READING(nvmlDeviceGetCurrPcieLinkWidth, (unsigned *lanes), link, *lanes = 16)
 FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTotalEccErrors(rgm_nvml_device device, int kind, int counter,
                                                         unsigned long long *count) {
     WHOLE_ONLY(device);
@@ -431,18 +365,8 @@ FAKE_EXPORT rgm_nvml_result nvmlDeviceGetTotalEccErrors(rgm_nvml_device device, 
     *count = kind == RGM_NVML_ECC_CORRECTED ? 2 : 0;
     return counter == RGM_NVML_ECC_VOLATILE ? RGM_NVML_SUCCESS : RGM_NVML_INVALID_ARGUMENT;
 }
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetEccMode(rgm_nvml_device device, int *current, int *pending) {
-    WHOLE_ONLY(device);
-    STEP(modes, device);
-    *current = *pending = 1;
-    return RGM_NVML_SUCCESS;
-}
-FAKE_EXPORT rgm_nvml_result nvmlDeviceGetPersistenceMode(rgm_nvml_device device, int *mode) {
-    WHOLE_ONLY(device);
-    STEP(modes, device);
-    *mode = 1;
-    return RGM_NVML_SUCCESS;
-}
+READING(nvmlDeviceGetEccMode, (int *current, int *pending), modes, *current = *pending = 1)
+READING(nvmlDeviceGetPersistenceMode, (int *mode), modes, *mode = 1)
 
 // --- the driver's names for the same devices, last device first
 // ---------------------------------------------
