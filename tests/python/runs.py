@@ -65,6 +65,22 @@ def build_run(
     return run
 
 
+def disjoint(pieces: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the union of intervals as disjoint ones, by a loop."""
+    merged: list[tuple[Any, Any]] = []
+    for start, end in sorted(pieces):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def covered(pieces: Iterable[tuple[Any, Any]]) -> Any:
+    """Return how long the union of intervals is."""
+    return sum(end - start for start, end in disjoint(pieces))
+
+
 def looked(
     throughput_ns: Iterable[float],
     memory_ns: Iterable[float] | None = None,

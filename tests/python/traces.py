@@ -6,9 +6,11 @@ REGIMETER_TRACES says.
 """
 
 import functools
+import json
 import os
 from pathlib import Path
 
+import pytest
 from needed import need
 from places import ROOT, TESTS
 from slow_import import read_text
@@ -34,6 +36,14 @@ def all_traces() -> list[str]:
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.json*"))
     others = ("exact_gpu_time.json", "hta_reference/", "tracelens_reference/")
     return [name for name in names if not name.startswith(others)]
+
+
+def exact_traces() -> list[str]:
+    """Return the names of the traces with exact values; where the collection is absent, one that skips."""
+    try:
+        return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
+    except pytest.skip.Exception:
+        return ["exact_gpu_time.json"]
 
 
 def fast_import(text: bytes, name: str = "", *, strict: bool = False, threads: int = 1, scan: int = 0) -> Run:

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, span
-from traces import load_trace, trace_path, trace_text
+from runs import build_run, covered, span
+from traces import exact_traces, load_trace, trace_path, trace_text
 
 from regimeter import Run
 
@@ -16,15 +16,7 @@ PARTS = ("compute_ns", "exposed_comm_ns", "exposed_mem_ns", "idle_ns")
 NAMES = ("", "gemm", "ncclDevKernel_AllReduce")
 
 
-def exact() -> list[str]:
-    """Return the names of the traces with exact values; where the collection is absent, one that skips."""
-    try:
-        return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
-    except pytest.skip.Exception:
-        return ["exact_gpu_time.json"]
-
-
-@pytest.mark.parametrize("name", exact())
+@pytest.mark.parametrize("name", exact_traces())
 def test_every_exact_value_is_met(name: str) -> None:
     expected = json.loads(trace_path("exact_gpu_time.json").read_text())[name]
     table = load_trace(name).analyse("breakdown")
@@ -44,16 +36,12 @@ def test_an_accelerator_that_waits_or_copies_does_not_compute() -> None:
             start, length = (round(Decimal(str(event[key])) * 1000) for key in ("ts", "dur"))
             times["memory" if event["name"] == "dma_request" else "compute"].append((start, start + length))
 
-    def union(*kinds: str) -> int:
-        total, reached = 0, -1
-        for start, end in sorted(work for kind in kinds for work in times[kind]):
-            total += max(0, end - max(start, reached))
-            reached = max(reached, end)
-        return total
-
     table = load_trace("mtia_inference.json.gz").analyse("breakdown")
-    assert (table.compute_ns.tolist(), table.mem_ns.tolist()) == ([union("compute")], [union("memory")])
-    assert table.busy_ns.tolist() == [union("compute", "memory")]
+    assert (table.compute_ns.tolist(), table.mem_ns.tolist()) == (
+        [covered(times["compute"])],
+        [covered(times["memory"])],
+    )
+    assert table.busy_ns.tolist() == [covered(times["compute"] + times["memory"])]
 
 
 def run_of(work: list[tuple[int, int, int]]) -> Run:

@@ -2,13 +2,12 @@
 """Communication: against the breakdown, a count of every nanosecond, and HolisticTraceAnalysis."""
 
 import csv
-import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import build_run, named_kernel
-from traces import load_trace, trace_path
+from traces import exact_traces, load_trace, trace_path
 
 from regimeter import Run, _core
 
@@ -48,12 +47,7 @@ def test_compute_is_no_communication(name: str) -> None:
     assert len(build_run([named_kernel(name, 0, 10)]).analyse("communication", group_by=1)) == 0
 
 
-def traces_with_exact_values() -> list[str]:
-    """Return their names."""
-    return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
-
-
-@pytest.mark.parametrize("name", traces_with_exact_values())
+@pytest.mark.parametrize("name", exact_traces())
 def test_totals_are_those_of_the_breakdown(name: str) -> None:
     run = load_trace(name)
     parts, table = run.analyse("breakdown"), run.analyse("communication")

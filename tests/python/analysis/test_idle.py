@@ -2,7 +2,6 @@
 """Idle gaps: their lengths against a count of nanoseconds, their sum against the breakdown, their causes by hand."""
 
 import csv
-import json
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import HOST, OTHER_HOST, OTHER_STREAM, STREAM, kernel, launch, run_of, span
-from traces import load_trace, trace_path
+from runs import HOST, OTHER_HOST, OTHER_STREAM, STREAM, disjoint, kernel, launch, run_of, span
+from traces import exact_traces, load_trace, trace_path
 
 from regimeter import Run, _core
 from regimeter.analysis.waiting import IDLE_GROUPS
@@ -21,24 +20,14 @@ PARTS = ("before_launch_ns", "in_launch_ns", "after_launch_ns")
 WORK = [_core.SPAN_KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "accelerator")]
 
 
-def exact() -> list[str]:
-    """Return the names of the traces with exact values."""
-    return list(json.loads(trace_path("exact_gpu_time.json").read_text()))
-
-
 def intervals(run: Run, lane: int) -> list[tuple[int, int]]:
     """Return the merged intervals of the work on a lane, by a loop."""
-    merged: list[tuple[int, int]] = []
     chosen = (run.spans.lane == lane) & np.isin(run.spans.kind, WORK)
-    for start, length in sorted(zip(run.spans.start_ns[chosen], run.spans.duration_ns[chosen], strict=True)):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], int(start + length)))
-        else:
-            merged.append((int(start), int(start + length)))
-    return merged
+    starts, lengths = run.spans.start_ns[chosen].tolist(), run.spans.duration_ns[chosen].tolist()
+    return disjoint((start, start + length) for start, length in zip(starts, lengths, strict=True))
 
 
-@pytest.mark.parametrize("name", exact())
+@pytest.mark.parametrize("name", exact_traces())
 def test_causes_of_a_device_add_up_to_the_idle_time_of_its_breakdown(name: str) -> None:
     run = load_trace(name)
     breakdown, times, gaps = (run.analyse(a) for a in ("breakdown", "idle_times", "idle_gaps"))
@@ -53,7 +42,7 @@ def test_causes_of_a_device_add_up_to_the_idle_time_of_its_breakdown(name: str) 
     assert (gaps.sync_ns <= gaps.before_launch_ns).all()
 
 
-@pytest.mark.parametrize("name", exact())
+@pytest.mark.parametrize("name", exact_traces())
 def test_gaps_of_streams_are_the_holes_between_their_intervals(name: str) -> None:
     run = load_trace(name)
     gaps = run.analyse("idle_gaps", group_by=1)
@@ -285,7 +274,7 @@ def test_the_time_that_other_streams_worked_is_divided_with_the_gap() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", exact())
+@pytest.mark.parametrize("name", exact_traces())
 def test_regimes_and_idle_times_divide_the_idle_time_alike(name: str) -> None:
     run = load_trace(name)
     parts = dict(zip(IDLE_GROUPS, ("host_wait_ns", "launch_gap_ns", "wait_ns", "unknown_ns"), strict=True))

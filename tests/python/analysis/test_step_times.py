@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import build_run, span
+from runs import build_run, covered, span
 from traces import load_trace, trace_path
 
 from regimeter import Run, _core
@@ -19,14 +19,6 @@ KINDS, STATES = _core.SPAN_KINDS, _core.STEP_STATES
 WORK = [KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "accelerator")]
 CALLS = [KINDS.index(kind) for kind in ("runtime", "driver")]
 ANNOTATION, OP, KERNEL = KINDS.index("annotation"), KINDS.index("cpu_op"), KINDS.index("kernel")
-
-
-def union(parts: list[tuple[int, int]]) -> int:
-    total, end = 0, -(2**62)
-    for a, b in sorted(parts):
-        total += max(0, b - max(a, end))
-        end = max(end, b)
-    return total
 
 
 def launches(run: Run) -> dict[int, int]:
@@ -75,7 +67,7 @@ def test_steps_of_real_traces(name: str) -> None:
     for key, pieces in work.items():
         i, host_end = rows[key], bounds[key[0]][1]
         first, last_end = min(start[pieces]), max(end[pieces])
-        busy = union([(int(start[p]), int(end[p])) for p in pieces])
+        busy = covered([(int(start[p]), int(end[p])) for p in pieces])
         expected = {
             "kernels": sum(spans.kind[p] == KERNEL for p in pieces),
             "copies": sum(spans.kind[p] != KERNEL for p in pieces),
@@ -98,7 +90,7 @@ def test_steps_of_real_traces(name: str) -> None:
             for r in np.flatnonzero(spans.kind == OP)
             if a <= start[r] < b and not run.string(spans.name[r]).startswith("ProfilerStep#")
         ]  # fmt: skip
-        assert table.operators_ns[i] == union(ops)
+        assert table.operators_ns[i] == covered(ops)
 
 
 def test_a_step_without_an_end_is_flagged_and_ranks_stand_apart() -> None:
@@ -159,7 +151,7 @@ def naive_annotations(run: Run) -> dict[str, dict[str, int]]:
             parts[label, int(run.lanes.device[spans.lane[i]])].append((start, start + int(spans.duration_ns[i])))
             launched[label].add(calls[int(spans.correlation[i])])
     for (label, _), intervals in parts.items():
-        out[label]["busy_ns"] += union(intervals)
+        out[label]["busy_ns"] += covered(intervals)
         out[label]["launches"] = len(launched[label])
     return out
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from runs import HOST, STREAM, build_run, kernel, launch, run_of, span
+from runs import HOST, STREAM, build_run, disjoint, kernel, launch, run_of, span
 from runs import LANES as RUN_LANES
 from traces import all_traces, load_trace, trace_path
 
@@ -312,17 +312,6 @@ def test_a_run_without_a_device_says_so() -> None:
 # --- against plain intervals, on real traces ----------------------------------------------------------------------
 
 
-def union(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the union of intervals as disjoint ones."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(pieces):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged
-
-
 def inside(merged: list[tuple[int, int]], start: int, end: int) -> int:
     """Return how much of [start, end) disjoint intervals cover."""
     return sum(max(0, min(b, end) - max(a, start)) for a, b in merged)
@@ -355,9 +344,9 @@ class Naive:
                 )
             end = stop if end is None else max(end, stop)
         self.last = end or 0
-        self.compute = union(self.pieces["compute"])
-        self.no_memory = union(self.pieces["compute"] + self.pieces["communication"])
-        self.any = union([piece for pieces in self.pieces.values() for piece in pieces])
+        self.compute = disjoint(self.pieces["compute"])
+        self.no_memory = disjoint(self.pieces["compute"] + self.pieces["communication"])
+        self.any = disjoint([piece for pieces in self.pieces.values() for piece in pieces])
 
     def parts(self, start: int, end: int) -> dict[str, int]:
         """Return the parts that a gap's launch alone decides; gaps and waits together."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 import pytest
 from needed import package
 from page_data import page_of
+from runs import covered
 from traces import trace_path
 
 import regimeter
@@ -96,18 +97,10 @@ def test_launches_collectives_and_memory(name, report):
     assert sum(row["count"] for row in report.collective_ops) == len(nccl)
     assert sum(row["total_us"] for row in report.collective_ops) == pytest.approx(sum(e["dur"] for e in nccl))
     copies = events(name, "gpu_memcpy")
-    moved, spent = (sum(e["args"]["bytes"] for e in copies), union([(e["ts"], e["ts"] + e["dur"]) for e in copies]))
+    moved, spent = (sum(e["args"]["bytes"] for e in copies), covered([(e["ts"], e["ts"] + e["dur"]) for e in copies]))
     assert report.memory_bandwidth_gbps == pytest.approx(moved / spent / 1e3, rel=1e-4), "sets are no copies"
     assert math.isnan(report.memory_efficiency_pct)
     assert "peak" in report.unavailable["memory_efficiency_pct"]
-
-
-def union(spans):
-    total, end = 0, -1
-    for start, until in sorted(spans):
-        total += max(0, until - max(start, end))
-        end = max(end, until)
-    return total
 
 
 def test_memory_efficiency_is_of_the_datasheet():
@@ -115,7 +108,7 @@ def test_memory_efficiency_is_of_the_datasheet():
     name = "v100_ddp_large.json.gz"
     report = HTAAnalyzer().analyze_trace(trace_path(name), ["memory"])
     within = [e for e in events(name, "gpu_memcpy") if "DtoD" in e["name"]]
-    spent = union([(e["ts"], e["ts"] + e["dur"]) for e in within])
+    spent = covered([(e["ts"], e["ts"] + e["dur"]) for e in within])
     peak = _core.datasheets()["Tesla V100-SXM2-16GB"]["bytes_per_s"]
     expected = 100 * 2 * sum(e["args"]["bytes"] for e in within) / (spent * 1e-6) / peak
     assert 0 < report.memory_efficiency_pct == pytest.approx(expected, rel=1e-6)
