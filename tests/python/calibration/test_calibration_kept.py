@@ -13,6 +13,7 @@ from small_calibration import SMALL, ceilings_of, made
 
 from regimeter import Calibration, FormatError, _core
 from regimeter.calibration import calibration_for, identity, measure, store
+from regimeter.system import files
 
 
 def test_a_kept_calibration_is_taken_and_a_memo_costs_nothing(counted, own_cache):
@@ -154,7 +155,7 @@ def test_an_interrupt_while_the_file_is_written_leaves_none(counted, own_cache, 
     def stop(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(json, "dump", stop)
+    monkeypatch.setattr(files, "_to_disk", stop)
     with pytest.raises(KeyboardInterrupt):
         calibration_for()
     assert not list(own_cache.iterdir())
