@@ -56,6 +56,8 @@ typedef struct {
 const char *rgm_status_name(rgm_status status);
 const char *rgm_status_text(rgm_status status);
 
+// What an error starts as, `rgm_error err = RGM_ERROR_NONE;`, and the same for one that is used again.
+#define RGM_ERROR_NONE {.offset = -1}
 void rgm_error_clear(rgm_error *err);
 // Each writes the message (err may be NULL) and returns the status, so that it can end a function.
 rgm_status rgm_error_set(rgm_error *err, rgm_status status, const char *format, ...) RGM_PRINTF(3, 4);

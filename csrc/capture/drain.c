@@ -161,9 +161,8 @@ static void wait_for_room(rgm_session *session) {
 }
 
 static bool write_out(rgm_session *session, bool last) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_bytes *buffer = &session->buffer;
-    rgm_error_clear(&err);
     rgm_status status = RGM_OK;
     if (buffer->failed)
         status = rgm_error_no_memory(&err);

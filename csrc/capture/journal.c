@@ -217,8 +217,7 @@ rgm_status rgm_journal_open(rgm_journal *journal, const char *path, int64_t disk
     }
     journal->series.file = new_file_id(&journal->file);
     journal->disk_limit = disk_limit;
-    rgm_error reason;
-    rgm_error_clear(&reason);
+    rgm_error reason = RGM_ERROR_NONE;
     status = write_head(journal, &reason);
     if (status == RGM_IO && is_full(reason.os_errno)) status = RGM_OK;
     if (status != RGM_OK && err) *err = reason;

@@ -96,8 +96,7 @@ static rgm_status journal_begin(rgm_session *session, const char *path, rgm_erro
 // In a forked child, on its first scope: the child's own file beside the parent's.
 static void child_journal(rgm_session *session) {
     char path[4200];
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     (void)snprintf(path, sizeof path, "%s.%d", session->path, (int)getpid());
     if (journal_begin(session, path, &err) != RGM_OK)
         rgm_session_warn(session, "%s; recording continues in memory", err.message);
@@ -256,8 +255,7 @@ rgm_status rgm_session_new(rgm_session **session, const rgm_session_options *opt
             status = rgm_error_no_memory(err);
             goto done;
         }
-        rgm_error reason;
-        rgm_error_clear(&reason);
+        rgm_error reason = RGM_ERROR_NONE;
         status = journal_begin(s, s->path, &reason);
         if (status == RGM_IO) {
             rgm_session_warn(s, "%s; recording continues in memory", reason.message);

@@ -53,7 +53,7 @@ static int take_options(PyObject *keywords, rgm_pool_options *options) {
 
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     PyObject *where;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_pool_options options = RGM_POOL_OPTION_DEFAULTS;
     rgm_pool_source source = rgm_pool_host_source;
     if (!PyArg_ParseTuple(args, "O:BufferPool", &where) || take_options(keywords, &options) < 0) return NULL;
@@ -108,7 +108,7 @@ static rgm_status ask(pool_object *self, Py_ssize_t bytes, rgm_pool_buffer *out,
 static PyObject *pool_allocate(pool_object *self, PyObject *args) {
     Py_ssize_t bytes;
     unsigned long long stream = 0;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_module *state = state_of((PyObject *)self);
     if (check_open(self) < 0 || !PyArg_ParseTuple(args, "n|K:allocate", &bytes, &stream)) return NULL;
     buffer_object *made = (buffer_object *)state->pool_buffer_type->tp_alloc(state->pool_buffer_type, 0);
@@ -129,7 +129,7 @@ static PyObject *pool_allocate(pool_object *self, PyObject *args) {
 }
 
 static PyObject *pool_register(pool_object *self, PyObject *size) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_pool_buffer buffer;
     Py_ssize_t bytes = PyNumber_AsSsize_t(size, PyExc_OverflowError);
     if ((bytes == -1 && PyErr_Occurred()) || check_open(self) < 0) return NULL;
@@ -139,7 +139,7 @@ static PyObject *pool_register(pool_object *self, PyObject *size) {
 }
 
 static PyObject *pool_deregister(pool_object *self, PyObject *id) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     unsigned long long number = PyLong_AsUnsignedLongLong(id);
     if (PyErr_Occurred()) return NULL;
     rgm_status status;
@@ -276,7 +276,7 @@ static void buffer_dealloc(buffer_object *self) {
 
 static PyObject *buffer_free(buffer_object *self, PyObject *args) {
     unsigned long long stream = self->stream;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTuple(args, "|K:free", &stream)) return NULL;
     if (self->freed)
         return PyErr_Format(PyExc_ValueError, "this buffer of %zu bytes was freed before",
@@ -348,7 +348,7 @@ static PyObject *buffer_freed(buffer_object *self, void *unused) { return PyBool
 static PyObject *buffer_enter(PyObject *self, PyObject *unused) { return Py_NewRef(self); }
 // Views may outlive the block; the buffer then goes back when the last of them is gone.
 static PyObject *buffer_exit(buffer_object *self, PyObject *unused) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = RGM_OK;
     if (!self->freed && self->views == 0) status = give_back(self, self->stream, &err);
     if (status != RGM_OK) return rgm_raise(state_of((PyObject *)self), status, &err);

@@ -124,7 +124,7 @@ static PyObject *core_measure_host(PyObject *module, PyObject *args, PyObject *k
                                 .free_bytes = free_bytes};
     if (seconds > 0) request.effort.deadline_ns = rgm_clock_monotonic_ns() + deadline_of(seconds);
     rgm_figures figures;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS;
     rgm_host_caches_read(&request.caches);
@@ -163,7 +163,7 @@ static PyObject *core_measure_device(PyObject *module, PyObject *args, PyObject 
     if (read_policy(policy_dict, &policy) < 0) return NULL;
     rgm_figures figures;
     uint32_t gaps = 0;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS;
     rgm_cubin_cache cache;
@@ -179,7 +179,7 @@ static PyObject *core_measure_device(PyObject *module, PyObject *args, PyObject 
 static PyObject *core_device_about(PyObject *module, PyObject *args) {
     int device;
     rgm_device_about about;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "i:device_about", &device)) return NULL;
     Py_BEGIN_ALLOW_THREADS;

@@ -103,9 +103,8 @@ static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *i
     rgm_comparison *table = rgm_calloc(1, sizeof *table);
     if (!table) return PyErr_NoMemory();
     rgm_comparison_facts facts;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_compare(input, policy, table, &facts, &err);
     Py_END_ALLOW_THREADS;
@@ -191,9 +190,8 @@ static PyObject *core_change_points(PyObject *module, PyObject *args) {
     if (take(given, 8, "values", &view) < 0) return NULL;
     rgm_change_point *points = NULL;
     size_t count = 0;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_change_points_of(view.buf, items(&view), alpha, dependent, &points, &count, &err);
     Py_END_ALLOW_THREADS;
@@ -214,8 +212,7 @@ static PyObject *core_predict(PyObject *module, PyObject *args) {
     Py_buffer history = {0}, values = {0};
     if (take(given[0], 8, "history", &history) < 0 || take(given[1], 8, "values", &values) < 0) goto done;
     rgm_prediction found;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status =
         rgm_predict(history.buf, items(&history), values.buf, items(&values), alpha, &found, &err);
     if (status != RGM_OK)
@@ -239,8 +236,7 @@ static PyObject *core_adjust(PyObject *module, PyObject *args) {
     if (take(given, 8, "p", &view) < 0) return NULL;
     size_t count = items(&view);
     double *q = rgm_malloc((count + 1) * sizeof *q);
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = q ? rgm_adjust(view.buf, count, (rgm_fdr)which, q, &err) : rgm_error_no_memory(&err);
     PyBuffer_Release(&view);
     if (status != RGM_OK)

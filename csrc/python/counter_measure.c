@@ -48,7 +48,7 @@ static PyObject *refuse(measure *self, rgm_status status, const rgm_error *err) 
 }
 
 static measure *measure_make(PyTypeObject *type) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     measure *self = (measure *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     rgm_status status = rgm_counter_rows_init(&self->rows, MAX_ROWS, &err);
@@ -69,7 +69,7 @@ static PyObject *measure_sample(PyObject *type, PyObject *args) {
     PyObject *feed;
     const char *set;
     long long interval_ns;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "iUsL:sample", &options.device, &feed, &set, &interval_ns)) return NULL;
     Py_ssize_t found = rgm_name_find(feed, feeds, RGM_COUNTER_FEED_COUNT);
@@ -89,7 +89,7 @@ static PyObject *measure_ranges(PyObject *type, PyObject *args) {
     rgm_range_options options = rgm_range_defaults();
     const char *set;
     unsigned max_ranges;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTuple(args, "sI:ranges", &set, &max_ranges)) return NULL;
     if (!find_set(set, &options.set)) return NULL;
     options.max_ranges = max_ranges;

@@ -62,7 +62,7 @@ static PyObject *core_counter_chips(PyObject *module, PyObject *unused) {
     const rgm_counter_library *library;
     const char *const *chips;
     size_t count;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_counter_library_get(&library, &err);
@@ -86,7 +86,7 @@ static PyObject *core_counter_plan(PyObject *module, PyObject *args) {
     const char *chip, *token;
     const rgm_counter_library *library;
     rgm_counter_plan plan;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "ss:counter_plan", &chip, &token)) return NULL;
     rgm_counter_set set = rgm_counter_set_find(token);

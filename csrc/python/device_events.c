@@ -180,8 +180,7 @@ PyObject *rgm_profiler_device_timing(profiler_object *self, PyObject *args) {
     Py_XSETREF(self->find_streams, Py_NewRef(find));
     Py_XSETREF(self->stream_handle, Py_NewRef(handle));
     if (on && !self->events) {
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         rgm_events_options options = {.poll_ns = self->options.device_poll_ns,
                                       .max_slots = self->options.device_events};
         rgm_status status =
@@ -205,8 +204,7 @@ PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused) {
 
 PyObject *rgm_profiler_device_state(profiler_object *self, PyObject *unused) {
     rgm_events_stats stats = {0};
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (!self->events) Py_RETURN_NONE;
     rgm_status status = rgm_events_status(self->events, &err);
     rgm_events_get_stats(self->events, &stats);

@@ -23,13 +23,12 @@ static PyObject *reason_of(rgm_status status, const rgm_error *err) {
 PyObject *rgm_profiler_telemetry_start(profiler_object *self, PyObject *args) {
     long long interval_ns;
     double budget;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!is_open(self) || !PyArg_ParseTuple(args, "Ld", &interval_ns, &budget)) return NULL;
     if (self->telemetry) return PyUnicode_FromString("");
     rgm_telemetry_options options = {.interval_ns = interval_ns, .budget = budget};
     rgm_device_sink sink = rgm_session_sink(self->session);
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_telemetry_start(&self->telemetry, &options, sink, &err);
     Py_END_ALLOW_THREADS;
@@ -58,7 +57,7 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
     const char *set;
     PyObject *feed;
     long long interval_ns;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!is_open(self) || !PyArg_ParseTuple(args, "isUL", &options.device, &set, &feed, &interval_ns))
         return NULL;
@@ -71,7 +70,6 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
     options.feed = (rgm_counter_feed)found;
     options.interval_ns = interval_ns;
     rgm_device_sink sink = rgm_session_sink(self->session);
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_counter_sampling_start(&self->counters, &options, sink, &err);
     Py_END_ALLOW_THREADS;

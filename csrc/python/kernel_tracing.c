@@ -42,9 +42,8 @@ static bool can_start(profiler_object *self, PyObject *given, rgm_tracing_option
 PyObject *rgm_profiler_kernels_start(profiler_object *self, PyObject *given) {
     rgm_tracing_options options;
     if (!can_start(self, given, &options)) return NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     rgm_device_sink sink = rgm_session_sink(self->session);
     Py_BEGIN_ALLOW_THREADS;
     rgm_tracing_watch_make_room(self->options.device_wait_ns);
@@ -59,9 +58,8 @@ static void look(void *watch, bool may_wait) { rgm_tracing_watch_look(watch, may
 // From the program's first use of the driver on.
 PyObject *rgm_profiler_kernels_await(profiler_object *self, PyObject *given) {
     rgm_tracing_options options;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = RGM_OK;
-    rgm_error_clear(&err);
     if (!can_start(self, given, &options)) return NULL;
     if (self->kernels) Py_RETURN_NONE;
     rgm_device_sink sink = rgm_session_sink(self->session);
@@ -193,9 +191,8 @@ PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
 PyObject *rgm_profiler_cupti(PyObject *unused, PyObject *ignored) {
     const rgm_driver *driver;
     const rgm_cupti *cupti = NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_driver_start(&driver, &err);
     if (status == RGM_OK) status = rgm_cupti_get(&cupti, driver, &err);

@@ -75,7 +75,7 @@ static PyObject *core_compile_kernel(PyObject *module, PyObject *args, PyObject 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "ss|p:compile_kernel", names, &file, &arch, &cached))
         return NULL;
     rgm_bytes image = {0};
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS;
     rgm_cubin_cache cache;

@@ -4,7 +4,7 @@
 #include "python/state.h"
 
 static PyObject *core_library_search(PyObject *module, PyObject *folders) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     const char *text = PyUnicode_AsUTF8(folders);
     if (!text) return NULL;
     rgm_status status = rgm_library_search(text, &err);

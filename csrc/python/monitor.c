@@ -13,7 +13,7 @@ typedef struct {
 static PyObject *monitor_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     static char *names[] = {"room", NULL};
     Py_ssize_t room;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "n:KernelMonitor", names, &room)) return NULL;
     monitor_object *self = (monitor_object *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -36,7 +36,7 @@ static PyObject *monitor_add(monitor_object *self, PyObject *args) {
     Py_ssize_t length;
     long long duration_ns, memory_bytes, end_ns;
     int success;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTuple(args, "s#LLpL:add", &name, &length, &duration_ns, &memory_bytes, &success, &end_ns))
         return NULL;
     rgm_monitor_record record = {

@@ -47,10 +47,9 @@ static PyObject *profiler_open(profiler_object *self, PyObject *args) {
         PyErr_SetString(PyExc_RuntimeError, "the profiler has been initialised already");
         return NULL;
     }
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_session *session = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_session_new(&session, &options, encoded ? PyBytes_AS_STRING(encoded) : NULL, &err);
     Py_END_ALLOW_THREADS;
@@ -105,10 +104,9 @@ static PyObject *profiler_snapshot(profiler_object *self, PyObject *type) {
         PyErr_SetString(PyExc_TypeError, "a Run type is expected");
         return NULL;
     }
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_session_snapshot(self->session, &run, &err);
     Py_END_ALLOW_THREADS;
@@ -182,8 +180,7 @@ static PyObject *profiler_environment(profiler_object *self, PyObject *text) {
     Py_ssize_t length;
     const char *json = state ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
     if (!json) return NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS; // the text belongs to the str, which the caller holds
     status = rgm_session_environment(self->session, json, (size_t)length, &err);

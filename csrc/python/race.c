@@ -31,7 +31,7 @@ static int take_policy(PyObject *keywords, rgm_race_policy *policy) {
 
 static PyObject *race_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     Py_ssize_t candidates;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_race_policy policy = RGM_RACE_POLICY_DEFAULTS;
     if (!PyArg_ParseTuple(args, "n:Race", &candidates) || take_policy(keywords, &policy) < 0) return NULL;
     race_object *self = (race_object *)type->tp_alloc(type, 0);
@@ -65,7 +65,7 @@ static PyObject *race_takes_part(race_object *self, PyObject *candidate) {
 
 static PyObject *race_withdraw(race_object *self, PyObject *candidate) {
     size_t index;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (take_index(candidate, &index) < 0) return NULL;
     rgm_status status = rgm_race_withdraw(self->race, index, &err);
     if (status != RGM_OK) return rgm_raise(state_of(self), status, &err);
@@ -74,7 +74,7 @@ static PyObject *race_withdraw(race_object *self, PyObject *candidate) {
 
 static PyObject *race_round(race_object *self, PyObject *times) {
     double values[RGM_RACE_CANDIDATES] = {0};
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     PyObject *list = PySequence_Fast(times, "the times of a round are a sequence");
     if (!list) return NULL;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
@@ -105,7 +105,7 @@ static PyObject *race_result(race_object *self, PyObject *unused) {
 
 static PyObject *race_candidate(race_object *self, PyObject *candidate) {
     size_t index;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_race_candidate found;
     if (take_index(candidate, &index) < 0) return NULL;
     rgm_status status = rgm_race_candidate_of(self->race, index, &found, &err);
@@ -132,7 +132,7 @@ static PyObject *core_pseudo_median(PyObject *module, PyObject *args) {
     Py_buffer view;
     double level;
     int64_t critical;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_pseudo_median found = {0};
     if (!PyArg_ParseTuple(args, "y*d:pseudo_median", &view, &level)) return NULL;
     size_t count = (size_t)view.len / sizeof(double);

@@ -11,9 +11,8 @@
 
 int rgm_run_make(run_object *self, rgm_module *state, rgm_once *once, rgm_making make) {
     if (rgm_once_made(once)) return 0;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_once_make(once, make, self, &err);
     Py_END_ALLOW_THREADS;
@@ -66,9 +65,8 @@ PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
     if (!state || rgm_policy_read(thresholds, &policy) < 0 || compute_results(self, state) < 0) return NULL;
     rgm_summary *summary = rgm_calloc(1, sizeof *summary);
     if (!summary) return PyErr_NoMemory();
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
     Py_END_ALLOW_THREADS;
@@ -111,9 +109,8 @@ static PyObject *analyse(rgm_module *state, PyObject *self, const rgm_analysis *
                          const rgm_view *view, const rgm_policy *policy, const rgm_question *question) {
     void *result = rgm_calloc(1, analysis->size);
     if (!result) return PyErr_NoMemory();
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = analysis->compute(view, policy, question, result, &err);
     Py_END_ALLOW_THREADS;
@@ -157,11 +154,10 @@ PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
     rgm_rule *rules = NULL;
     size_t n_rules;
     rgm_view view = {0};
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     PyObject *result = NULL;
     if (read_rules(given, &rules, &n_rules) == 0) {
-        rgm_error_clear(&err);
         Py_BEGIN_ALLOW_THREADS;
         status = rgm_view_init(&view, self->run, rules, n_rules, &err);
         Py_END_ALLOW_THREADS;

@@ -18,11 +18,10 @@ static int take_strings(rgm_module *state, rgm_run *run, PyObject *strings, uint
         return -1;
     }
     for (Py_ssize_t i = 0; i < *count; i++) {
-        rgm_error err;
+        rgm_error err = RGM_ERROR_NONE;
         Py_ssize_t length;
         const char *text = PyUnicode_AsUTF8AndSize(PySequence_Fast_GET_ITEM(strings, i), &length);
         if (!text) return -1;
-        rgm_error_clear(&err);
         rgm_status status = rgm_strings_intern(&run->strings, text, (size_t)length, &(*ids)[i], &err);
         if (status != RGM_OK) {
             rgm_raise(state, status, &err);
@@ -34,7 +33,7 @@ static int take_strings(rgm_module *state, rgm_run *run, PyObject *strings, uint
 
 static int take_column(rgm_module *state, rgm_run *run, const rgm_table_desc *desc, PyObject *name,
                        PyObject *values, const uint32_t *ids, Py_ssize_t n_ids) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     Py_buffer view;
     size_t column;
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
@@ -46,7 +45,6 @@ static int take_column(rgm_module *state, rgm_run *run, const rgm_table_desc *de
     size_t size = rgm_types[desc->columns[column].type].size, rows = (size_t)view.len / size;
     rgm_table *table = rgm_run_table(run, desc);
     int failed = 0;
-    rgm_error_clear(&err);
     if ((size_t)view.len % size || (table->rows && table->rows != rows)) {
         PyErr_Format(PyExc_ValueError, "%s.%s has another length than its table", desc->name, text);
         failed = -1;
@@ -103,11 +101,10 @@ PyObject *rgm_method_build(PyTypeObject *type, PyObject *args) {
     if (!PyList_Check(strings) && !PyTuple_Check(strings))
         return PyErr_Format(PyExc_TypeError, "strings: a list or tuple is expected, not %s",
                             Py_TYPE(strings)->tp_name);
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     uint32_t *ids = NULL;
     Py_ssize_t n_ids = 0;
-    rgm_error_clear(&err);
     rgm_status status = rgm_run_new(&run, &err);
     if (status == RGM_OK)
         status = rgm_run_set_text(&run->environment, environment, strlen(environment), &err);
@@ -135,8 +132,7 @@ raised:
 PyObject *rgm_method_link(run_object *self, PyObject *unused) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state) return NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_run_link(self->run, 0, &err);
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;
@@ -180,9 +176,8 @@ PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
     rgm_run **runs = rgm_calloc(count + 1, sizeof *runs), *run = NULL;
     int64_t *shift_ns = rgm_calloc(count + 1, sizeof *shift_ns);
     PyObject *result = NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     if (!runs || !shift_ns) {
         PyErr_NoMemory();
     } else if (take_runs(state, kept, shifts, runs, shift_ns) == 0) {
@@ -206,10 +201,9 @@ PyObject *rgm_method_sampled(run_object *self, PyObject *choice) {
     if (!state) return NULL;
     if (found < 0)
         return PyErr_Format(PyExc_ValueError, "samples are 'all', 'running' or 'waiting', not %R", choice);
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_run_sampled(self->run, (rgm_sample_choice)found, &run, &err);
     Py_END_ALLOW_THREADS;

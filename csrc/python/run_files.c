@@ -20,10 +20,9 @@ PyObject *rgm_method_load(PyTypeObject *type, PyObject *args) {
     int recover;
     rgm_module *state = rgm_module_of_type(type);
     if (!state || !PyArg_ParseTuple(args, "O&p", PyUnicode_FSConverter, &path, &recover)) return NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_run_load(PyBytes_AS_STRING(path), recover ? RGM_LOAD_RECOVER : RGM_LOAD_STRICT, &run, &err);
     Py_END_ALLOW_THREADS;
@@ -136,10 +135,9 @@ PyObject *rgm_method_import_snapshot(PyTypeObject *type, PyObject *args) {
     const char *name;
     rgm_module *state = rgm_module_of_type(type);
     if (!state || !PyArg_ParseTuple(args, "Os", &source, &name)) return NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     if (!import_from(state, import_snapshot, source, name, NULL, &run, &status, &err)) return NULL;
     return status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
 }
@@ -153,10 +151,9 @@ PyObject *rgm_method_import(PyTypeObject *type, PyObject *args) {
     if (!state || !PyArg_ParseTuple(args, "Ospii", &source, &name, &strict, &options.threads, &options.scan))
         return NULL;
     options.strict = strict;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    rgm_error_clear(&err);
     if (Py_IS_TYPE(source, state->feed_type) || PyUnicode_Check(source)) {
         if (!import_from(state, rgm_trace_import, source, name, &options, &run, &status, &err)) return NULL;
     } else {
@@ -174,9 +171,8 @@ PyObject *rgm_method_save(run_object *self, PyObject *path) {
     PyObject *encoded;
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state || !PyUnicode_FSConverter(path, &encoded)) return NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_run_save(self->run, PyBytes_AS_STRING(encoded), &err);
     Py_END_ALLOW_THREADS;
@@ -199,9 +195,8 @@ PyObject *rgm_method_export(run_object *self, PyObject *args) {
     PyObject *write;
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     if (!state || !PyArg_ParseTuple(args, "szO", &format, &option, &write)) return NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_export(self->run, format, option, write_to_callable, write, &err);
     Py_END_ALLOW_THREADS;

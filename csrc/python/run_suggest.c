@@ -54,9 +54,8 @@ PyObject *rgm_method_suggest(run_object *self, PyObject *args) {
     if (!view) return NULL;
     rgm_suggestions *suggestions = rgm_calloc(1, sizeof *suggestions);
     rgm_suggestion_evidence *evidence = rgm_calloc(1, sizeof *evidence);
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = suggestions && evidence ? RGM_OK : RGM_NO_MEMORY;
-    rgm_error_clear(&err);
     if (status == RGM_OK) {
         Py_BEGIN_ALLOW_THREADS;
         status = rgm_suggest(view, &policy, given == Py_None ? NULL : &ceilings, suggestions, evidence, &err);
@@ -73,14 +72,13 @@ PyObject *rgm_method_suggest(run_object *self, PyObject *args) {
 PyObject *rgm_method_causes(run_object *self, PyObject *thresholds) {
     rgm_module *state = rgm_module_of_type(Py_TYPE(self));
     rgm_policy policy = RGM_POLICY_DEFAULTS;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     if (!state) return NULL;
     if (!PyDict_Check(thresholds)) return PyErr_Format(PyExc_TypeError, "thresholds must be a dict");
     if (rgm_policy_read(thresholds, &policy) < 0) return NULL;
     const rgm_view *view = rgm_run_view(self, state);
     if (!view) return NULL;
     rgm_causes *causes = rgm_calloc(1, sizeof *causes);
-    rgm_error_clear(&err);
     rgm_status status = causes ? RGM_OK : RGM_NO_MEMORY;
     if (causes) {
         Py_BEGIN_ALLOW_THREADS;

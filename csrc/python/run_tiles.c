@@ -36,9 +36,8 @@ static PyObject *drawn(run_object *self, rgm_module *state, const rgm_tiles *til
                        uint32_t span) {
     rgm_timeline_blocks *result = rgm_calloc(1, sizeof *result);
     if (!result) return PyErr_NoMemory();
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = tile ? rgm_tiles_draw(tiles, tile, result, &err) : rgm_tiles_span(tiles, span, result, &err);
     Py_END_ALLOW_THREADS;
@@ -109,9 +108,8 @@ PyObject *rgm_method_range_times(run_object *self, PyObject *args) {
                             tiles->view->n_lanes, count);
     rgm_range_times *result = rgm_calloc(1, sizeof *result);
     if (!result) return PyErr_NoMemory();
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_tiles_range(tiles, bounded(from), bounded(to), (const uint8_t *)lanes, result, &err);
     Py_END_ALLOW_THREADS;

@@ -52,8 +52,7 @@ static PyObject *count_open(PyObject *module, PyObject *log) {
     rgm_module *state = rgm_module_of(module);
     PyObject *path = NULL;
     if (!PyUnicode_FSConverter(log, &path)) return NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_instructions_open(PyBytes_AS_STRING(path), &err);
     Py_DECREF(path);
     if (status != RGM_OK) return rgm_raise(state, status, &err);

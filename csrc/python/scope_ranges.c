@@ -47,8 +47,7 @@ static bool has_context(void) {
 }
 
 static void start(struct scope_ranges *ranges, rgm_session *session) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status =
         rgm_range_profiler_start(&ranges->profiler, &ranges->options, rgm_session_sink(session), &err);
     ranges->state = status == RGM_OK ? RANGES_RUNNING : RANGES_REFUSED;

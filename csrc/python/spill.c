@@ -7,10 +7,9 @@
 static PyObject *core_spill_begin(PyObject *module, PyObject *args) {
     PyObject *folder;
     Py_ssize_t budget;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "O&n", PyUnicode_FSConverter, &folder, &budget)) return NULL;
-    rgm_error_clear(&err);
     if (budget < 0)
         status = rgm_error_set(&err, RGM_INVALID, "a budget of %zd bytes is below 0", budget);
     else

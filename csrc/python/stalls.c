@@ -10,7 +10,7 @@
 // The reason why nothing is sampled, "" when it is.
 PyObject *rgm_profiler_stalls_start(profiler_object *self, PyObject *period) {
     rgm_stall_options options = rgm_stall_defaults();
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     unsigned long exponent = PyLong_AsUnsignedLong(period);
     if (exponent == (unsigned long)-1 && PyErr_Occurred()) return NULL;
@@ -21,7 +21,6 @@ PyObject *rgm_profiler_stalls_start(profiler_object *self, PyObject *period) {
     if (self->stalls) return PyUnicode_FromString("");
     options.setting.period = exponent > 31 ? 32 : (uint32_t)exponent; // 32: refused
     rgm_device_sink sink = rgm_session_sink(self->session);
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_stall_sampling_start(&self->stalls, &options, sink, &err);
     Py_END_ALLOW_THREADS;

@@ -16,9 +16,8 @@ static PyObject *number_or_none(int number) {
 
 // The library and its devices, without the interpreter's lock. False with an exception set.
 static bool open_devices(PyObject *module, const rgm_nvml **nvml, rgm_nvml_list *list) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_nvml_get(nvml, &err);
     if (status == RGM_OK) status = rgm_nvml_list_read(list, *nvml, &err);
@@ -161,10 +160,9 @@ static PyObject *core_telemetry_facts(PyObject *module, PyObject *args) {
 
 static PyObject *core_telemetry_library(PyObject *module, PyObject *unused) {
     const rgm_nvml *nvml;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     char driver[RGM_NVML_VERSION_ROOM] = "", library[RGM_NVML_VERSION_ROOM] = "";
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = rgm_nvml_get(&nvml, &err);
     if (status == RGM_OK) {

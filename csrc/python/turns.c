@@ -11,9 +11,8 @@ static PyObject *turns_new(PyObject *module, PyObject *args) {
     unsigned int first;
     long long turn_ns, limit_ns;
     int fd;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTuple(args, "ILL", &first, &turn_ns, &limit_ns)) return NULL;
-    rgm_error_clear(&err);
     rgm_status status = rgm_turns_new(first, turn_ns, limit_ns, &fd, &err);
     return status == RGM_OK ? PyLong_FromLong(fd) : rgm_raise(rgm_module_of(module), status, &err);
 }
@@ -22,10 +21,9 @@ static PyObject *with_side(PyObject *module, PyObject *args,
                            rgm_status (*call)(int fd, uint32_t side, rgm_error *err)) {
     unsigned int side;
     int fd;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "iI", &fd, &side)) return NULL;
-    rgm_error_clear(&err);
     Py_BEGIN_ALLOW_THREADS;
     status = call(fd, side, &err);
     Py_END_ALLOW_THREADS;
@@ -53,9 +51,8 @@ PyDoc_STRVAR(read_doc, "turns_read($module, fd, /)\n--\n\n"
 static PyObject *turns_read(PyObject *module, PyObject *arg) {
     int fd = (int)PyLong_AsLong(arg);
     rgm_turns_facts facts;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     if (fd == -1 && PyErr_Occurred()) return NULL;
-    rgm_error_clear(&err);
     rgm_status status = rgm_turns_read(fd, &facts, &err);
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
     return Py_BuildValue("{s:I,s:(OO),s:O,s:O,s:O}", "turns", facts.turns, "joined",

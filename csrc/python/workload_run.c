@@ -74,7 +74,7 @@ static int make_outputs(workload_call *call) {
 
 static int prepare(rgm_module *state, workload_call *call, const char *name, PyObject *parameters,
                    PyObject *inputs) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     call->workload = rgm_workload_find(name);
     if (!call->workload) {
         PyErr_Format(PyExc_ValueError, "there is no workload called %s", name);
@@ -124,7 +124,7 @@ static PyObject *result_of(const workload_call *call, const workload_asked *aske
 }
 
 static PyObject *run_on_host(rgm_module *state, workload_call *call, const workload_asked *asked) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_host_result result;
     rgm_status status;
     const rgm_fast_set *set = NULL;
@@ -156,7 +156,7 @@ static PyObject *run_on_host(rgm_module *state, workload_call *call, const workl
 }
 
 static PyObject *run_on_device(rgm_module *state, workload_call *call, const workload_asked *asked) {
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_gpu_result result;
     rgm_status status;
     Py_BEGIN_ALLOW_THREADS;
@@ -263,7 +263,7 @@ static PyObject *inputs_of(const workload_call *call, const rgm_arrays *arrays) 
 static PyObject *core_workload_inputs(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *parameters = NULL, *result = NULL;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (!PyArg_ParseTuple(args, "s|O!:workload_inputs", &name, &PyDict_Type, &parameters)) return NULL;
     rgm_module *state = rgm_module_of(module);
     workload_call call = {0};

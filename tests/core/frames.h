@@ -51,8 +51,7 @@ UNUSED static bool says_the_way_out(const rgm_error *err, const char *path) {
 // What is left of a file that is not to be read as a whole.
 UNUSED static rgm_run *recovered_only(const char *path, const uint8_t *data, size_t length) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (!file_write(path, data, length)) return NULL;
     CHECK_EQ_I64(rgm_run_load(path, RGM_LOAD_STRICT, &run, &err), RGM_FORMAT);
     CHECK(says_the_way_out(&err, path));

@@ -13,8 +13,7 @@ UNUSED static uint64_t random_below(uint64_t limit) { return (random_step(&rando
 
 UNUSED static rgm_run *import_with(const char *text, rgm_import_options options) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_trace_import_bytes((const uint8_t *)text, strlen(text), "test", &options, &run, &err) != RGM_OK)
         HARNESS_FAIL("not imported: %s", err.message);
     return run;

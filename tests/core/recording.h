@@ -72,8 +72,7 @@ UNUSED static uint8_t *file_read(const char *path, size_t *length) {
 
 UNUSED static rgm_session *session_with(rgm_session_options options, const char *path) {
     rgm_session *session = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_session_new(&session, &options, path, &err) != RGM_OK) {
         HARNESS_FAIL("no session: %s", err.message);
         return NULL;
@@ -129,8 +128,7 @@ UNUSED static void scopes(rgm_session *session, const char *name, int count) {
 
 UNUSED static rgm_run *snapshot_of(rgm_session *session) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_session_snapshot(session, &run, &err) != RGM_OK) HARNESS_FAIL("no snapshot: %s", err.message);
     return run;
 }
@@ -159,8 +157,7 @@ UNUSED static rgm_run *session_fake_finish(rgm_session *session) {
 
 UNUSED static rgm_run *load_of(const char *path, rgm_load_mode mode) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_run_load(path, mode, &run, &err) != RGM_OK) HARNESS_FAIL("cannot load: %s", err.message);
     return run;
 }

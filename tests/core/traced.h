@@ -75,8 +75,7 @@ static inline void open_session(traced *t) {
 }
 
 static inline void begin(traced *t, const rgm_tracing_options *options) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     open_session(t);
     rgm_status status = rgm_tracing_start(t->sink, options, &err);
     if (status != RGM_OK) HARNESS_FAIL("tracing did not start: %s", err.message);

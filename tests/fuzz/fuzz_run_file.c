@@ -80,8 +80,7 @@ static void analyse_trace(const rgm_run *run) {
     MUST(rgm_view_init(&view, run, NULL, 0, NULL) == RGM_OK);
     for (size_t i = 0; i < rgm_analyses_count; i++)
         for (question.group_by = 0; question.group_by < 4; question.group_by++) {
-            rgm_error err;
-            rgm_error_clear(&err);
+            rgm_error err = RGM_ERROR_NONE;
             rgm_status status = analysis_try(&rgm_analyses[i], &view, NULL, question, NULL, &err);
             MUST(status == RGM_OK || (err.status == status && err.message[0]));
         }
@@ -90,9 +89,8 @@ static void analyse_trace(const rgm_run *run) {
 
 static void save_and_load(rgm_run *run) {
     static char path[64];
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *back = NULL;
-    rgm_error_clear(&err);
     if (!path[0]) (void)snprintf(path, sizeof path, "/dev/shm/fuzz-run-file-%d", (int)getpid());
     if (rgm_run_save(run, path, &err) != RGM_OK) return;
     if (rgm_run_load(path, RGM_LOAD_STRICT, &back, &err) != RGM_OK) {
@@ -109,8 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *strict = NULL, *recovered = NULL;
     rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &strict, &err);
     MUST(status == RGM_OK ? strict != NULL : strict == NULL);

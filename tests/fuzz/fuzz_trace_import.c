@@ -95,8 +95,7 @@ static void check_parents(const rgm_run *run) {
 }
 
 static void check_run(rgm_run *run) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_run_check(run, &err) != RGM_OK) {
         fprintf(stderr, "imported, but not sound: %s\n", err.message);
         abort();
@@ -171,8 +170,7 @@ static rgm_status read_crumb(void *context, uint8_t *buffer, size_t room, size_t
 
 static void check_pieces(const uint8_t *data, size_t size, bool strict, uint32_t hash, rgm_run *whole,
                          const rgm_error *expected) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     crumbs context = {data, size, 0, hash % 10, 1 + hash % 9};
     rgm_source source = {.read = read_crumb, .context = &context, .name = "fuzz"};

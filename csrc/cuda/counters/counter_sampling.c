@@ -37,7 +37,7 @@ static rgm_status start_gpm(rgm_counter_sampling *s, const rgm_sampling_options 
 
 static rgm_status start_any(rgm_counter_sampling *s, const rgm_sampling_options *options,
                             rgm_device_sink sink, rgm_error *err) {
-    rgm_error first = {0}, second = {0};
+    rgm_error first = RGM_ERROR_NONE, second = RGM_ERROR_NONE;
     rgm_status status = start_pm(s, options, sink, &first);
     if (status != RGM_UNAVAILABLE) {
         if (err) *err = first;

@@ -65,11 +65,9 @@ static const rgm_fork_hooks hooks = {fork_prepare, fork_unlock, fork_child};
 static const rgm_event_provider *const standard[] = {&rgm_events_of_cuda, &rgm_events_of_hip, NULL};
 
 static rgm_status attempt(rgm_events *events, bool told, const rgm_event_provider **found, rgm_error *err) {
-    rgm_error first;
-    rgm_error_clear(&first);
+    rgm_error first = RGM_ERROR_NONE;
     for (const rgm_event_provider *const *at = events->providers; *at; at++) {
-        rgm_error why;
-        rgm_error_clear(&why);
+        rgm_error why = RGM_ERROR_NONE;
         rgm_status status = RGM_UNAVAILABLE;
         if ((*at)->needs_source && !told)
             (void)rgm_error_set(&why, RGM_UNAVAILABLE, "%s: no library of the program uses it", (*at)->title);
@@ -85,10 +83,9 @@ static rgm_status attempt(rgm_events *events, bool told, const rgm_event_provide
 
 static const rgm_event_provider *find_provider(rgm_events *events, bool told) {
     const rgm_event_provider *found = NULL;
-    rgm_error why;
+    rgm_error why = RGM_ERROR_NONE;
     uint64_t now = rgm_clock_ticks();
     if (now < atomic_load_explicit(&events->next_attempt, memory_order_relaxed)) return NULL;
-    rgm_error_clear(&why);
     if (attempt(events, told, &found, &why) != RGM_OK) {
         atomic_store(&events->next_attempt, now + attempt_ticks);
         return NULL;

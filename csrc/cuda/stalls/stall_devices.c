@@ -30,7 +30,7 @@ static void set_free(rgm_stall_devices *d, int ordinal) {
 // --- taking up --------------------------------------------------------------------------------------------
 
 static bool take_up(rgm_stall_devices *d, int ordinal, rgm_cu_context context) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_stall_context *c = &d->contexts[ordinal];
     *c = (rgm_stall_context){.driver = d->driver,
                              .cupti = d->cupti,
@@ -38,7 +38,6 @@ static bool take_up(rgm_stall_devices *d, int ordinal, rgm_cu_context context) {
                              .context = context,
                              .device = (int16_t)ordinal,
                              .figures = c->figures};
-    rgm_error_clear(&err);
     bool started = rgm_stall_context_start(c, &d->setting, d->names->sink, &err) == RGM_OK;
     d->seen[ordinal] = started ? RGM_STALL_SAMPLED : RGM_STALL_REFUSED;
     d->retained[ordinal] = false;

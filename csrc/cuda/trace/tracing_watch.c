@@ -144,9 +144,8 @@ static bool ends_last(rgm_tracing_watch *watch) {
 
 static void *start(void *arg) {
     rgm_tracing_watch *watch = arg;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     int64_t begin_ns = rgm_thread_cpu_ns();
-    rgm_error_clear(&err);
     int64_t unused_ns = watch->at_once ? 0 : atomic_load(&watch->unused_ns);
     rgm_status status =
         rgm_tracing_start_unless(&watch->given_up, unused_ns, watch->sink, &watch->options, &err);
@@ -168,8 +167,7 @@ static void *start(void *arg) {
 // Of a child whose parent used the driver: it has its reason from the driver.
 static void give_up(rgm_tracing_watch *watch) {
     const rgm_driver *driver;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_driver_get(&driver, RGM_LIBRARY_IF_LOADED, &err) == RGM_OK) return;
     if (!move(watch, RGM_WATCH_WAITING, RGM_WATCH_STARTING)) return;
     pthread_mutex_lock(&watch->mutex);
@@ -200,8 +198,7 @@ static void leave_to_tool(rgm_tracing_watch *watch) {
 }
 
 void rgm_tracing_watch_look(rgm_tracing_watch *watch, bool may_wait) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (may_wait) leave_to_tool(watch);
     if (RGM_LIKELY(!is_due(watch))) return;
     pthread_mutex_lock(&mutex);

@@ -72,8 +72,7 @@ static rgm_status begin(rgm_frame_reader *reader, rgm_error *err) {
     reader->offset = RGM_FILE_HEAD_BYTES;
     if (reader->mode == RGM_LOAD_STRICT || unreadable) return status;
     // The error about the head stands where nothing else is found either.
-    rgm_error quiet;
-    rgm_error_clear(&quiet);
+    rgm_error quiet = RGM_ERROR_NONE;
     rgm_status found = rgm_frame_salvage(reader, status == RGM_OK, &quiet);
     if (found != RGM_OK && found != RGM_FORMAT && err) *err = quiet;
     return found == RGM_FORMAT ? status : found;

@@ -32,8 +32,7 @@ static rgm_run *run_of(const char *path) {
     size_t length = 0;
     uint8_t *data = file_read(path, &length);
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_import_options options = {.threads = 1};
     bool recorded = length > 4 && strncmp(path, TRACES, strlen(TRACES)) != 0;
     rgm_status status = !data      ? RGM_IO

@@ -50,8 +50,7 @@ static void analysed(rgm_run *run) {
 
 static void loaded(const char *path, rgm_load_mode mode) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_run_load(path, mode, &run, &err);
     tolerate(status);
     if (status == RGM_OK) {
@@ -74,8 +73,7 @@ static void whole_life(rgm_session *unused, int number) {
     options.drain_interval_ns = INT64_C(3600) * 1000000000;
     options.memory_budget_bytes = 8 * 65536;
     rgm_session *s = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     atomic_store(&begun, 0);
     rgm_status status = rgm_session_new(&s, &options, journal_path, &err);
     tolerate(status);
@@ -180,8 +178,7 @@ TEST(fifty_lives_leave_nothing_behind) {
 
 // Functions that the life above does not reach, or only with what it happens to hold.
 static void the_rest(void) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_bytes bytes = {0};
     rgm_bytes_text(&bytes, "7");
     rgm_bytes_u32(&bytes, 1);

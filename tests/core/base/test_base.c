@@ -29,8 +29,7 @@ TEST(status_has_names_and_texts) {
 }
 
 TEST(errors_carry_message_place_and_reason) {
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK(err.status == RGM_OK && err.offset == -1 && err.message[0] == '\0');
     CHECK_EQ_I64(rgm_error_set(&err, RGM_INVALID, "%d apples", 3), RGM_INVALID);
     CHECK_STR_EQ(err.message, "3 apples");
@@ -46,6 +45,8 @@ TEST(errors_carry_message_place_and_reason) {
     endless[sizeof endless - 1] = '\0';
     CHECK_EQ_I64(rgm_error_os(&err, RGM_IO, ENOENT, "%s", endless), RGM_IO);
     CHECK_EQ_U64(strlen(err.message), sizeof err.message - 1);
+    rgm_error_clear(&err);
+    CHECK(err.status == RGM_OK && err.os_errno == 0 && err.offset == -1 && err.message[0] == '\0');
     rgm_error_clear(NULL);
 }
 

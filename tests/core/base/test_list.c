@@ -29,7 +29,7 @@ TEST(rows_are_kept_while_it_grows) {
 TEST(without_memory_all_stays) {
     uint32_t *rows = NULL;
     size_t capacity = 0;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_memory_fail_after(0);
     CHECK(RGM_LIST_ROOM(rows, 0, capacity, 4, &err) == RGM_NO_MEMORY);
     CHECK(!rows && capacity == 0);

@@ -58,8 +58,7 @@ TEST(blocks_of_before_move_when_they_grow) {
     REQUIRE(heap && pages);
     fill(heap, 100 * KB, 1);
     fill(pages, 400 * KB, 2);
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_spill_begin(folder(), BUDGET, &err);
     if (status != RGM_OK) HARNESS_FAIL("%s", err.message);
     CHECK_OK(status);

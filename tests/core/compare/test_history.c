@@ -11,8 +11,7 @@ enum { STEP_COUNT = sizeof step / sizeof *step };
 TEST(a_prediction_by_hand) {
     const double history[] = {8, 1, 5, 100, 3, 4, 7, 2}, value = 29.0 / 6;
     rgm_prediction found;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_OK(rgm_predict(history, 8, &value, 1, 0.05, &found, &err));
     CHECK_NEAR(found.center, (2 + 3 + 4 + 5 + 7 + 8) / 6.0, 1e-12);
     CHECK_NEAR(found.p, 1, 1e-12);
@@ -24,8 +23,7 @@ TEST(a_prediction_by_hand) {
 TEST(what_cannot_be_predicted) {
     const double history[] = {1, 2, 3, 4}, bad = NAN;
     rgm_prediction found;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_EQ_I64(rgm_predict(history, 3, history, 1, 0.05, &found, &err), RGM_INVALID);
     CHECK_EQ_I64(rgm_predict(history, 4, history, 0, 0.05, &found, &err), RGM_INVALID);
     CHECK_EQ_I64(rgm_predict(history, 4, &bad, 1, 0.05, &found, &err), RGM_INVALID);
@@ -35,8 +33,7 @@ TEST(what_cannot_be_predicted) {
 TEST(a_step_is_placed_where_it_is) {
     rgm_change_point *points = NULL;
     size_t count = 0;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_OK(rgm_change_points_of(step, STEP_COUNT, 0.01, false, &points, &count, &err));
     REQUIRE(count == 1);
     CHECK_EQ_U64(points[0].at, 10);

@@ -14,7 +14,7 @@
 static rgm_counter_plan planned(rgm_counter_set set, const char *chip) {
     const rgm_counter_library *library;
     rgm_counter_plan plan = {0};
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_counter_library_get(&library, &err);
     if (status == RGM_OK) status = rgm_counter_plan_make(&plan, library, set, chip, NULL, &err);
     if (status != RGM_OK) HARNESS_FAIL("%s", err.message);
@@ -185,7 +185,7 @@ static size_t real_passes(const rgm_counter_library *library, int profiler, cons
     rgm_counter_host host;
     uint8_t *image = NULL;
     size_t size, passes = 0;
-    rgm_error err = {0};
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_counter_host_open(&host, library, profiler, chip, NULL, &err) != RGM_OK ||
         rgm_counter_host_configure(&host, metrics, count, &image, &size, &passes, &err) != RGM_OK)
         HARNESS_FAIL("%s: %s", chip, err.message);

@@ -20,10 +20,9 @@ TEST(a_scope_lasts_as_long_as_the_work_in_it) {
 }
 
 TEST(a_program_that_does_not_use_cuda_is_left_alone) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     REQUIRE(load_fake("cuda"));
     rgm_events *events = start(0, 0);
-    rgm_error_clear(&err);
     CHECK(!rgm_events_begin(events, 0, true, -1));
     CHECK_EQ_I64(rgm_events_status(events, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "not initialised"));
@@ -79,12 +78,11 @@ TEST(a_thread_without_a_context_uses_that_of_its_device) {
 }
 
 TEST(no_driver_is_a_reason) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     setenv("REGIMETER_LIBCUDA", "off", 1);
     setenv("REGIMETER_LIBHIP", "off", 1);
     rgm_driver_forget();
     rgm_events *events = start(0, 0);
-    rgm_error_clear(&err);
     CHECK(!rgm_events_begin(events, 0, false, -1));
     CHECK_EQ_I64(rgm_events_status(events, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "REGIMETER_LIBCUDA=off"));

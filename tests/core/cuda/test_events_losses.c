@@ -42,11 +42,10 @@ TEST(an_older_driver_tells_a_reset_by_its_errors) {
 }
 
 TEST(the_oldest_driver_is_refused_with_the_missing_symbol) {
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     REQUIRE(load_fake("cuda_oldest"));
     use_device(0);
     rgm_events *events = start(0, 0);
-    rgm_error_clear(&err);
     CHECK(!rgm_events_begin(events, 0, true, -1));
     CHECK_EQ_I64(rgm_events_status(events, &err), RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "cuThreadExchangeStreamCaptureMode"));

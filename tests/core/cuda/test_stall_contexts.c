@@ -279,10 +279,9 @@ TEST(one_sampling_at_a_time) {
     bench b;
     rgm_stall_state state;
     rgm_stall_sampling *second;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     start(&b, ALONE);
     REQUIRE(b.sampling);
-    rgm_error_clear(&err);
     CHECK_EQ_I64(rgm_stall_sampling_start(&second, &b.options, rgm_session_sink(b.session), &err),
                  RGM_UNAVAILABLE);
     CHECK(strstr(err.message, "another profiler of this process samples stalls"));

@@ -199,10 +199,9 @@ TEST(a_node_that_finds_no_room_is_told) {
 
 static void refused(const char *number, long long value, const char *text, bool conflict) {
     traced t;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_tracing_options options = few_flushes();
-    rgm_error_clear(&err);
     open_session(&t);
     do_fake_cupti_set(number, value);
     CHECK_EQ_I64(rgm_tracing_start(t.sink, &options, &err), RGM_UNAVAILABLE);
@@ -226,9 +225,8 @@ TEST(no_callbacks) { refused("refuse_EnableCallback", 999, "calls cannot be foll
 TEST(one_at_a_time) {
     traced t;
     rgm_session *other = NULL;
-    rgm_error err;
+    rgm_error err = RGM_ERROR_NONE;
     rgm_tracing_options options = few_flushes();
-    rgm_error_clear(&err);
     begin(&t, &options);
     CHECK_OK(rgm_session_new(&other, &RGM_SESSION_DEFAULTS, NULL, NULL));
     rgm_device_sink sink = rgm_session_sink(other);

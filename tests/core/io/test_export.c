@@ -289,8 +289,7 @@ TEST(every_format_of_a_full_run) {
 TEST(unknown_formats_and_options_are_refused) {
     rgm_run *run = full_run();
     memory_sink sink = {.room = -1};
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK(rgm_export(run, "xlsx", NULL, take, &sink, &err) == RGM_INVALID && strstr(err.message, "xlsx"));
     CHECK(rgm_export(run, "collapsed", "gpu", take, &sink, &err) == RGM_INVALID);
     CHECK(rgm_export(run, "csv", "nothing", take, &sink, &err) == RGM_INVALID);
@@ -303,8 +302,7 @@ TEST(a_full_sink_is_reported) {
     rgm_run *run = full_run();
     for (size_t i = 0; i < rgm_export_formats_count; i++) {
         memory_sink sink = {.room = 50};
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         CHECK(rgm_export(run, rgm_export_formats[i].name, NULL, take, &sink, &err) == RGM_IO);
         CHECK(strcmp(err.message, "the sink is full") == 0);
         free(sink.text);

@@ -18,8 +18,7 @@ static bool may_do_without;
 
 static void every_fault(const char *what, step taken, rgm_run *run, const void *context) {
     EACH_FAULT(what) {
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         fault_.goes_without = may_do_without;
         rgm_status status = FAULTY(taken(run, context, &err));
         if (status != RGM_OK) CHECK_EQ_I64(err.status, status);
@@ -96,8 +95,7 @@ static void every_fault_of_linking(int threads) {
     EACH_FAULT("linking") {
         rgm_run *run = import_text(everything);
         REQUIRE(run);
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         if (FAULTY(rgm_run_link(run, threads, &err)) != RGM_OK) CHECK_EQ_I64(err.status, RGM_NO_MEMORY);
         rgm_run_free(run);
     }

@@ -174,8 +174,7 @@ TEST(one_file_has_one_session) {
     const char *path = temp_path("busy.rgm");
     rgm_session *s = session_journaling(path, DRAIN_RARELY), *other = NULL;
     REQUIRE(s);
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_session_options options = RGM_SESSION_DEFAULTS;
     rgm_session_stop_threads(s); // the drainer allocates, whenever it comes to it
     int64_t live = rgm_memory_live();
@@ -229,8 +228,7 @@ TEST(a_foreign_file_is_refused_and_left_alone) {
     REQUIRE(file_write(path, "my thesis", 9));
     rgm_session_options options = RGM_SESSION_DEFAULTS;
     rgm_session *s = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_EQ_I64(rgm_session_new(&s, &options, path, &err), RGM_INVALID);
     CHECK(strstr(err.message, "notes.txt") != NULL);
     size_t length;

@@ -54,8 +54,7 @@ TEST(a_journal_cut_at_every_byte) {
     for (size_t cut = 0; cut < length; cut += ONE_IN(13)) {
         REQUIRE(file_write(path, data, cut));
         rgm_run *run = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &run, &err);
         if (status == RGM_OK) {
             CHECK(run && anomaly_count(run, RGM_ANOMALY_UNFINISHED) == 1);
@@ -95,8 +94,7 @@ TEST(a_journal_with_every_byte_flipped) {
         data[at] ^= (uint8_t)(1u << (at % 8));
         REQUIRE(file_write(path, data, length));
         rgm_run *strict = NULL, *recovered = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &strict, &err);
         CHECK(status == RGM_OK || status == RGM_FORMAT);
         if (status == RGM_FORMAT) CHECK(err.offset >= 0 && strstr(err.message, path) != NULL);
@@ -270,8 +268,7 @@ TEST(files_that_are_not_ours) {
     uint8_t *data = journal_bytes(path, &length, &all);
     REQUIRE(data);
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
 #define REFUSED(expected, place, words)                                                                      \
     do {                                                                                                     \
         for (int mode = 0; mode < 2; mode++) {                                                               \

@@ -21,8 +21,7 @@ enum { SEEDS = sizeof seeds / sizeof *seeds, ANALYSED_OF = 64 };
 
 static void each_fault_of_loading(const char *path, rgm_load_mode mode) {
     rgm_run *expected = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_OK(rgm_run_load(path, mode, &expected, &err));
     REQUIRE(expected);
     EACH_FAULT(path) {
@@ -81,8 +80,7 @@ static void rewrite(int fd, const uint8_t *data, size_t at, uint64_t bytes) {
 
 static void load_damaged(const char *path, const char *what, uint64_t number) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     rgm_status status = rgm_run_load(path, RGM_LOAD_STRICT, &run, &err);
     if (status != RGM_OK && (status != RGM_FORMAT || !err.message[0]))
         HARNESS_FAIL("%s: status %d, \"%s\"", what, (int)status, err.message);

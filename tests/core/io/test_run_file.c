@@ -100,8 +100,7 @@ TEST(a_saved_run_comes_back_whole) {
 
 TEST(saving_where_one_cannot_leaves_nothing_behind) {
     rgm_run *run = full_run();
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     CHECK_EQ_I64(rgm_run_save(run, temp_path("none/such/run.rgm"), &err), RGM_IO);
     CHECK(strstr(err.message, "none/such/run.rgm") != NULL);
     const char *folder = temp_path("folder");
@@ -116,8 +115,7 @@ TEST(numbers_that_no_list_has_are_refused) {
     const char *path = temp_path("lists.rgm");
     for (int what = 0; what < 8; what++) {
         rgm_run *run = full_run(), *back = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         uint8_t *cells[] = {
             run->spans.kind,  run->launches.occupancy_limit, run->memory.action, run->flows.kind,
             run->flows.phase, run->intervals.state,          run->anomalies.code};
@@ -153,8 +151,7 @@ TEST(a_saved_run_cut_at_every_byte) {
     for (size_t cut = 0, next; cut < length; cut = next) {
         next = cut + (cut < at[FIRST] || cut >= last ? ONE_IN(13) : last - cut < 13 ? last - cut : 13);
         REQUIRE(file_write(path, data, cut));
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         run = NULL;
         CHECK_EQ_I64(rgm_run_load(path, RGM_LOAD_STRICT, &run, &err), RGM_FORMAT);
         CHECK(cut < RGM_FILE_HEAD_BYTES || says_the_way_out(&err, path));
@@ -283,8 +280,7 @@ TEST(blocks_with_impossible_content) {
         frame_put(&out, (rgm_frame_type)200, "what a later version adds", 25);
         REQUIRE(frames_write(path, &out));
         rgm_run *run = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         CHECK_EQ_I64(rgm_run_load(path, RGM_LOAD_STRICT, &run, &err), RGM_FORMAT);
         CHECK_EQ_I64(err.offset, RGM_FILE_HEAD_BYTES);
         CHECK(says_the_way_out(&err, path));

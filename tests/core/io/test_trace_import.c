@@ -56,8 +56,7 @@ TEST(what_is_no_trace_is_refused) {
         "", " ", "{}", "{\"a\":1}", "7", "\"traceEvents\"", "P\0K", "{\"traceEvents\":7}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         rgm_run *run = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         rgm_import_options options = {.threads = 1};
         rgm_status status =
             rgm_trace_import_bytes((const uint8_t *)texts[i], strlen(texts[i]), "x", &options, &run, &err);
@@ -138,8 +137,7 @@ TEST(strict_errors_name_the_byte) {
         char text[512];
         (void)snprintf(text, sizeof text, "%s%s", cases[i].before, cases[i].after);
         rgm_run *run = NULL;
-        rgm_error err;
-        rgm_error_clear(&err);
+        rgm_error err = RGM_ERROR_NONE;
         rgm_import_options options = {.strict = true, .threads = 1};
         CHECK_EQ_I64(rgm_trace_import_bytes((const uint8_t *)text, strlen(text), "x", &options, &run, &err),
                      RGM_FORMAT);

@@ -28,8 +28,7 @@ static rgm_record scope(uint32_t site, uint32_t seq, uint32_t parent, uint64_t s
 
 static rgm_run *done(rgm_builder *b, bool keep_open) {
     rgm_run *run = NULL;
-    rgm_error err;
-    rgm_error_clear(&err);
+    rgm_error err = RGM_ERROR_NONE;
     if (rgm_builder_finish(b, keep_open, &run, &err) != RGM_OK) HARNESS_FAIL("finish: %s", err.message);
     rgm_builder_free(b);
     return run;
