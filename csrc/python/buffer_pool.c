@@ -87,9 +87,7 @@ static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *keywords
 static void pool_dealloc(pool_object *self) {
     PyTypeObject *type = Py_TYPE(self);
     // Device memory is given back once its work is done, which may need this lock.
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_buffer_pool_free(self->pool);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_buffer_pool_free(self->pool));
     type->tp_free((PyObject *)self);
     Py_DECREF(type);
 }
@@ -116,9 +114,7 @@ static PyObject *pool_allocate(pool_object *self, PyObject *args) {
     made->freed = true; // nothing to give back yet
     made->stream = stream;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = ask(self, bytes, &made->buffer, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = ask(self, bytes, &made->buffer, &err));
     if (status != RGM_OK) {
         Py_DECREF(made);
         return rgm_raise(state, status, &err);
@@ -143,26 +139,20 @@ static PyObject *pool_deregister(pool_object *self, PyObject *id) {
     unsigned long long number = PyLong_AsUnsignedLongLong(id);
     if (PyErr_Occurred()) return NULL;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_buffer_pool_release(self->pool, number, 0, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_buffer_pool_release(self->pool, number, 0, &err));
     if (status != RGM_OK) return rgm_raise(state_of((PyObject *)self), status, &err);
     Py_RETURN_NONE;
 }
 
 static PyObject *pool_evict_stale(pool_object *self, PyObject *unused) {
     size_t count;
-    Py_BEGIN_ALLOW_THREADS;
-    count = rgm_buffer_pool_evict_stale(self->pool);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(count = rgm_buffer_pool_evict_stale(self->pool));
     return PyLong_FromSize_t(count);
 }
 
 static PyObject *pool_clear(pool_object *self, PyObject *unused) {
     size_t count;
-    Py_BEGIN_ALLOW_THREADS;
-    count = rgm_buffer_pool_clear(self->pool);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(count = rgm_buffer_pool_clear(self->pool));
     return PyLong_FromSize_t(count);
 }
 

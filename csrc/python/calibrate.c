@@ -182,9 +182,7 @@ static PyObject *core_device_about(PyObject *module, PyObject *args) {
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "i:device_about", &device)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_device_describe(device, &about, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_device_describe(device, &about, &err));
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
     static const rgm_member members[] = {
 #define ABOUT(member) RGM_MEMBER(rgm_device_about, member)

@@ -105,15 +105,8 @@ static PyObject *run_comparison(rgm_module *state, const rgm_comparison_input *i
     rgm_comparison_facts facts;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_compare(input, policy, table, &facts, &err);
-    Py_END_ALLOW_THREADS;
-    if (status != RGM_OK) {
-        rgm_table_release(&rgm_comparison_desc, table);
-        rgm_free(table);
-        return rgm_raise(state, status, &err);
-    }
-    PyObject *wrapped = rgm_table_wrap(state, Py_None, &rgm_comparison_desc, table, NULL);
+    RGM_UNLOCKED(status = rgm_compare(input, policy, table, &facts, &err));
+    PyObject *wrapped = rgm_table_result(state, Py_None, &rgm_comparison_desc, table, status, &err);
     PyObject *known = wrapped ? facts_dict(&facts) : NULL;
     PyObject *result = known ? PyTuple_Pack(2, wrapped, known) : NULL;
     Py_XDECREF(wrapped);
@@ -192,9 +185,8 @@ static PyObject *core_change_points(PyObject *module, PyObject *args) {
     size_t count = 0;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_change_points_of(view.buf, items(&view), alpha, dependent, &points, &count, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status =
+                     rgm_change_points_of(view.buf, items(&view), alpha, dependent, &points, &count, &err));
     PyBuffer_Release(&view);
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
     PyObject *list = rgm_list_of(count, change_point, points);

@@ -79,9 +79,7 @@ static PyObject *measure_sample(PyObject *type, PyObject *args) {
     options.interval_ns = interval_ns;
     measure *self = measure_make((PyTypeObject *)type);
     if (!self) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_counter_sampling_start(&self->sampling, &options, self->rows.sink, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_counter_sampling_start(&self->sampling, &options, self->rows.sink, &err));
     return status == RGM_OK ? (PyObject *)self : refuse(self, status, &err);
 }
 
@@ -160,9 +158,7 @@ static PyObject *stop_sampling(measure *self) {
     const rgm_counter_plan *made = rgm_counter_sampling_plan(sampling);
     PyObject *plan = plan_of(made);
     self->sampling = NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_counter_sampling_stop(sampling, &report);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_counter_sampling_stop(sampling, &report));
     bool pm = report.feed == RGM_COUNTER_FEED_PM;
     PyObject *counts = Py_BuildValue(
         "{sLsLsLsLsLsLsO}", "samples", (long long)(pm ? report.pm.samples : report.gpm.samples), "dropped",
@@ -182,9 +178,7 @@ static PyObject *stop_ranges(measure *self) {
     rgm_range_profiler *ranges = self->ranges;
     PyObject *plan = plan_of(rgm_range_profiler_plan(ranges));
     self->ranges = NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_range_profiler_stop(ranges, &counts);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_range_profiler_stop(ranges, &counts));
     return result_of(&self->rows, plan, "ranges", "", RGM_DICT_OF(&counts, members));
 }
 

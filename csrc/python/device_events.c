@@ -194,11 +194,7 @@ PyObject *rgm_profiler_device_timing(profiler_object *self, PyObject *args) {
 
 PyObject *rgm_profiler_device_drain(profiler_object *self, PyObject *unused) {
     long long left = 0;
-    if (self->events) {
-        Py_BEGIN_ALLOW_THREADS;
-        left = rgm_events_drain(self->events, self->options.device_wait_ns);
-        Py_END_ALLOW_THREADS;
-    }
+    if (self->events) RGM_UNLOCKED(left = rgm_events_drain(self->events, self->options.device_wait_ns));
     return PyLong_FromLongLong(left);
 }
 

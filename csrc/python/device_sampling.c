@@ -29,9 +29,7 @@ PyObject *rgm_profiler_telemetry_start(profiler_object *self, PyObject *args) {
     if (self->telemetry) return PyUnicode_FromString("");
     rgm_telemetry_options options = {.interval_ns = interval_ns, .budget = budget};
     rgm_device_sink sink = rgm_session_sink(self->session);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_telemetry_start(&self->telemetry, &options, sink, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_telemetry_start(&self->telemetry, &options, sink, &err));
     return reason_of(status, &err);
 }
 
@@ -70,9 +68,7 @@ PyObject *rgm_profiler_counters_start(profiler_object *self, PyObject *args) {
     options.feed = (rgm_counter_feed)found;
     options.interval_ns = interval_ns;
     rgm_device_sink sink = rgm_session_sink(self->session);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_counter_sampling_start(&self->counters, &options, sink, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_counter_sampling_start(&self->counters, &options, sink, &err));
     return reason_of(status, &err);
 }
 
@@ -91,9 +87,7 @@ PyObject *rgm_profiler_sampling_stop(profiler_object *self, PyObject *unused) {
     rgm_sampling_report report = {0};
     bool had = self->counters != NULL;
     rgm_profiler_ranges_close(self);
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_profiler_sampling_close(self, &report);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_profiler_sampling_close(self, &report));
     if (!had) Py_RETURN_NONE;
     return Py_BuildValue("{sssssL}", "source", feeds[report.feed], "reason", report.reason, "service_cpu_ns",
                          (long long)(report.pm.cpu_ns + report.gpm.cpu_ns));

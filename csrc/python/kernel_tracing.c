@@ -63,9 +63,7 @@ PyObject *rgm_profiler_kernels_await(profiler_object *self, PyObject *given) {
     if (!can_start(self, given, &options)) return NULL;
     if (self->kernels) Py_RETURN_NONE;
     rgm_device_sink sink = rgm_session_sink(self->session);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_tracing_watch_new(&self->kernels, sink, &options, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_tracing_watch_new(&self->kernels, sink, &options, &err));
     if (status != RGM_OK) return PyErr_NoMemory(); // which is all that can be
     rgm_session_on_pass(self->session, look, self->kernels);
     Py_RETURN_NONE;
@@ -78,18 +76,14 @@ static bool is_awaiting(profiler_object *self) {
 
 PyObject *rgm_profiler_kernels_begin(profiler_object *self, PyObject *unused) {
     if (!is_awaiting(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_tracing_watch_begin(self->kernels);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_tracing_watch_begin(self->kernels));
     Py_RETURN_NONE;
 }
 
 PyObject *rgm_profiler_kernels_yield(profiler_object *self, PyObject *reason) {
     const char *text = PyUnicode_AsUTF8(reason);
     if (!text || !is_awaiting(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_tracing_watch_yield(self->kernels, text, self->options.device_wait_ns);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_tracing_watch_yield(self->kernels, text, self->options.device_wait_ns));
     Py_RETURN_NONE;
 }
 
@@ -102,17 +96,13 @@ PyObject *rgm_profiler_kernels_watch(profiler_object *self, PyObject *unused) {
     };
     rgm_tracing_watch_state state;
     if (!is_awaiting(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_tracing_watch_get_state(self->kernels, &state);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_tracing_watch_get_state(self->kernels, &state));
     return RGM_DICT_OF(&state, members);
 }
 
 PyObject *rgm_profiler_kernels_flush(profiler_object *self, PyObject *unused) {
     if (!is_open(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_tracing_flush(self->session, self->options.device_wait_ns);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_tracing_flush(self->session, self->options.device_wait_ns));
     Py_RETURN_NONE;
 }
 
@@ -125,9 +115,7 @@ void rgm_profiler_kernels_close(profiler_object *self) {
 
 PyObject *rgm_profiler_kernels_stop(profiler_object *self, PyObject *unused) {
     if (!is_open(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_profiler_kernels_close(self);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_profiler_kernels_close(self));
     Py_RETURN_NONE;
 }
 
@@ -175,9 +163,7 @@ static const rgm_member state_members[] = {
 
 PyObject *rgm_profiler_kernels_state(PyObject *unused, PyObject *ignored) {
     rgm_tracing_stats s;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_tracing_get_stats(&s);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_tracing_get_stats(&s));
     PyObject *dict =
         Py_BuildValue("{sssssssOsN}", "state", rgm_tracing_state_token(s.state), "meaning",
                       rgm_tracing_state_text(s.state), "clock", s.own_clock ? "monotonic" : "converted",

@@ -191,9 +191,7 @@ static PyObject *core_punch_hole(PyObject *module, PyObject *args) {
     int fd, failed;
     long long offset, length;
     if (!PyArg_ParseTuple(args, "iLL", &fd, &offset, &length)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    failed = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(failed = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length));
     if (failed) return PyErr_SetFromErrno(PyExc_OSError);
     Py_RETURN_NONE;
 }

@@ -230,9 +230,7 @@ static PyObject *pace_end(PyObject *module, PyObject *capsule) {
     pace *p = PyCapsule_GetPointer(capsule, capsule_name);
     if (!p) return NULL;
     if (!PyCapsule_GetContext(capsule)) {
-        Py_BEGIN_ALLOW_THREADS;
-        end(p);
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(end(p));
         PyCapsule_SetContext(capsule, p); // it has ended
     }
     return Py_BuildValue("LLLL", (long long)p->quick_ns, (long long)p->observed_ns, (long long)p->bursts,

@@ -50,9 +50,8 @@ static PyObject *profiler_open(profiler_object *self, PyObject *args) {
     rgm_error err = RGM_ERROR_NONE;
     rgm_session *session = NULL;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_session_new(&session, &options, encoded ? PyBytes_AS_STRING(encoded) : NULL, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status =
+                     rgm_session_new(&session, &options, encoded ? PyBytes_AS_STRING(encoded) : NULL, &err));
     Py_XDECREF(encoded);
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     self->session = session;
@@ -83,17 +82,13 @@ static PyObject *profiler_flush(profiler_object *self, PyObject *unused) {
     if (!state) return NULL;
     rgm_status status;
     // A failed write has its own warning and keeps the data in memory: not an error of this call.
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_session_flush(self->session, NULL);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_session_flush(self->session, NULL));
     return PyBool_FromLong(status == RGM_OK);
 }
 
 static PyObject *profiler_reset(profiler_object *self, PyObject *unused) {
     if (!module_or_raise(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_session_reset(self->session);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_session_reset(self->session));
     Py_RETURN_NONE;
 }
 
@@ -107,9 +102,7 @@ static PyObject *profiler_snapshot(profiler_object *self, PyObject *type) {
     rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_session_snapshot(self->session, &run, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_session_snapshot(self->session, &run, &err));
     return status == RGM_OK ? rgm_run_wrap((PyTypeObject *)type, run) : rgm_raise(state, status, &err);
 }
 
@@ -165,9 +158,7 @@ static PyObject *taken_now(const rgm_session_stats *s) {
 static PyObject *profiler_stats(profiler_object *self, PyObject *unused) {
     rgm_session_stats s;
     if (!module_or_raise(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_session_get_stats(self->session, &s);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_session_get_stats(self->session, &s));
     PyObject *dict = RGM_DICT_OF(&s, stats_members);
     if (dict &&
         (rgm_dict_put(dict, "own_ns", own_costs(&s)) < 0 || rgm_dict_put(dict, "one_in", taken_now(&s)) < 0))
@@ -182,9 +173,8 @@ static PyObject *profiler_environment(profiler_object *self, PyObject *text) {
     if (!json) return NULL;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS; // the text belongs to the str, which the caller holds
-    status = rgm_session_environment(self->session, json, (size_t)length, &err);
-    Py_END_ALLOW_THREADS;
+    // The text belongs to the str, which the caller holds.
+    RGM_UNLOCKED(status = rgm_session_environment(self->session, json, (size_t)length, &err));
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;
 }
@@ -332,9 +322,7 @@ static PyObject *profiler_wrap(profiler_object *self, PyObject *args) {
 static PyObject *profiler_sampler(profiler_object *self, PyObject *interval) {
     long long ns = PyLong_AsLongLong(interval);
     if ((ns == -1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_session_sampling(self->session, ns);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_session_sampling(self->session, ns));
     Py_RETURN_NONE;
 }
 
@@ -361,9 +349,7 @@ static PyObject *profiler_control_group(profiler_object *self, PyObject *folder)
 static PyObject *profiler_warm(profiler_object *self, PyObject *scopes) {
     size_t count = PyLong_AsSize_t(scopes);
     if ((count == (size_t)-1 && PyErr_Occurred()) || !module_or_raise(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_session_warm(self->session, count);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_session_warm(self->session, count));
     Py_RETURN_NONE;
 }
 

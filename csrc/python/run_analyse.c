@@ -13,9 +13,7 @@ int rgm_run_make(run_object *self, rgm_module *state, rgm_once *once, rgm_making
     if (rgm_once_made(once)) return 0;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_once_make(once, make, self, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_once_make(once, make, self, &err));
     if (status == RGM_OK) return 0;
     rgm_raise(state, status, &err);
     return -1;
@@ -67,14 +65,8 @@ PyObject *rgm_method_summarise(run_object *self, PyObject *thresholds) {
     if (!summary) return PyErr_NoMemory();
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err);
-    Py_END_ALLOW_THREADS;
-    if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_summary_desc, (rgm_table *)summary, NULL);
-    rgm_table_release(&rgm_summary_desc, summary);
-    rgm_free(summary);
-    return rgm_raise(state, status, &err);
+    RGM_UNLOCKED(status = rgm_summary_compute(self->run, &self->entries, &policy, summary, &err));
+    return rgm_table_result(state, (PyObject *)self, &rgm_summary_desc, summary, status, &err);
 }
 
 static int read_rules(PyObject *given, rgm_rule **rules, size_t *count) {
@@ -111,13 +103,8 @@ static PyObject *analyse(rgm_module *state, PyObject *self, const rgm_analysis *
     if (!result) return PyErr_NoMemory();
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = analysis->compute(view, policy, question, result, &err);
-    Py_END_ALLOW_THREADS;
-    if (status == RGM_OK) return rgm_table_wrap(state, self, analysis->desc, result, NULL);
-    rgm_table_release(analysis->desc, result);
-    rgm_free(result);
-    return rgm_raise(state, status, &err);
+    RGM_UNLOCKED(status = analysis->compute(view, policy, question, result, &err));
+    return rgm_table_result(state, self, analysis->desc, result, status, &err);
 }
 
 PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
@@ -158,9 +145,7 @@ PyObject *rgm_method_analyse(run_object *self, PyObject *args) {
     rgm_status status;
     PyObject *result = NULL;
     if (read_rules(given, &rules, &n_rules) == 0) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_view_init(&view, self->run, rules, n_rules, &err);
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(status = rgm_view_init(&view, self->run, rules, n_rules, &err));
         result = status == RGM_OK ? analyse(state, (PyObject *)self, analysis, &view, &policy, &question)
                                   : rgm_raise(state, status, &err);
     }

@@ -181,10 +181,8 @@ PyObject *rgm_method_merge(PyTypeObject *type, PyObject *args) {
     if (!runs || !shift_ns) {
         PyErr_NoMemory();
     } else if (take_runs(state, kept, shifts, runs, shift_ns) == 0) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_run_merge(runs, shift_ns, count, processes ? RGM_MERGE_PROCESSES : RGM_MERGE_RANKS, &run,
-                               &err);
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(status = rgm_run_merge(runs, shift_ns, count,
+                                            processes ? RGM_MERGE_PROCESSES : RGM_MERGE_RANKS, &run, &err));
         result = status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
     }
     rgm_free(runs);
@@ -204,8 +202,6 @@ PyObject *rgm_method_sampled(run_object *self, PyObject *choice) {
     rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_run_sampled(self->run, (rgm_sample_choice)found, &run, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_run_sampled(self->run, (rgm_sample_choice)found, &run, &err));
     return status == RGM_OK ? rgm_run_wrap(Py_TYPE(self), run) : rgm_raise(state, status, &err);
 }

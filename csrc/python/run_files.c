@@ -23,9 +23,8 @@ PyObject *rgm_method_load(PyTypeObject *type, PyObject *args) {
     rgm_error err = RGM_ERROR_NONE;
     rgm_run *run = NULL;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_run_load(PyBytes_AS_STRING(path), recover ? RGM_LOAD_RECOVER : RGM_LOAD_STRICT, &run, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_run_load(PyBytes_AS_STRING(path), recover ? RGM_LOAD_RECOVER : RGM_LOAD_STRICT,
+                                       &run, &err));
     Py_DECREF(path);
     return status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
 }
@@ -115,9 +114,7 @@ static bool import_from(rgm_module *state, importer import, PyObject *source, co
                         rgm_error *err) {
     if (Py_IS_TYPE(source, state->feed_type)) {
         const rgm_source feed = {.read = rgm_feed_read, .context = source, .name = name};
-        Py_BEGIN_ALLOW_THREADS;
-        *status = import(&feed, options, run, err);
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(*status = import(&feed, options, run, err));
         rgm_feed_stop(source);
         return true;
     }
@@ -159,9 +156,7 @@ PyObject *rgm_method_import(PyTypeObject *type, PyObject *args) {
     } else {
         Py_buffer view;
         if (PyObject_GetBuffer(source, &view, PyBUF_C_CONTIGUOUS) < 0) return NULL;
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_trace_import_bytes(view.buf, (size_t)view.len, name, &options, &run, &err);
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(status = rgm_trace_import_bytes(view.buf, (size_t)view.len, name, &options, &run, &err));
         PyBuffer_Release(&view);
     }
     return status == RGM_OK ? rgm_run_wrap(type, run) : rgm_raise(state, status, &err);
@@ -173,9 +168,7 @@ PyObject *rgm_method_save(run_object *self, PyObject *path) {
     if (!state || !PyUnicode_FSConverter(path, &encoded)) return NULL;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_run_save(self->run, PyBytes_AS_STRING(encoded), &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_run_save(self->run, PyBytes_AS_STRING(encoded), &err));
     Py_DECREF(encoded);
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;
@@ -197,9 +190,7 @@ PyObject *rgm_method_export(run_object *self, PyObject *args) {
     if (!state || !PyArg_ParseTuple(args, "szO", &format, &option, &write)) return NULL;
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_export(self->run, format, option, write_to_callable, write, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_export(self->run, format, option, write_to_callable, write, &err));
     if (PyErr_Occurred()) return NULL;
     if (status != RGM_OK) return rgm_raise(state, status, &err);
     Py_RETURN_NONE;

@@ -56,11 +56,9 @@ PyObject *rgm_method_suggest(run_object *self, PyObject *args) {
     rgm_suggestion_evidence *evidence = rgm_calloc(1, sizeof *evidence);
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status = suggestions && evidence ? RGM_OK : RGM_NO_MEMORY;
-    if (status == RGM_OK) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_suggest(view, &policy, given == Py_None ? NULL : &ceilings, suggestions, evidence, &err);
-        Py_END_ALLOW_THREADS;
-    }
+    if (status == RGM_OK)
+        RGM_UNLOCKED(status = rgm_suggest(view, &policy, given == Py_None ? NULL : &ceilings, suggestions,
+                                          evidence, &err));
     if (status == RGM_OK) return wrap_both(state, (PyObject *)self, suggestions, evidence);
     if (suggestions) rgm_table_release(&rgm_suggestions_desc, suggestions);
     if (evidence) rgm_table_release(&rgm_suggestion_evidence_desc, evidence);
@@ -80,14 +78,6 @@ PyObject *rgm_method_causes(run_object *self, PyObject *thresholds) {
     if (!view) return NULL;
     rgm_causes *causes = rgm_calloc(1, sizeof *causes);
     rgm_status status = causes ? RGM_OK : RGM_NO_MEMORY;
-    if (causes) {
-        Py_BEGIN_ALLOW_THREADS;
-        status = rgm_verdict_compute(view, &policy, causes, &err);
-        Py_END_ALLOW_THREADS;
-    }
-    if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_causes_desc, (rgm_table *)causes, NULL);
-    if (causes) rgm_table_release(&rgm_causes_desc, causes);
-    rgm_free(causes);
-    return rgm_raise(state, status, &err);
+    if (causes) RGM_UNLOCKED(status = rgm_verdict_compute(view, &policy, causes, &err));
+    return rgm_table_result(state, (PyObject *)self, &rgm_causes_desc, causes, status, &err);
 }

@@ -38,14 +38,9 @@ static PyObject *drawn(run_object *self, rgm_module *state, const rgm_tiles *til
     if (!result) return PyErr_NoMemory();
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = tile ? rgm_tiles_draw(tiles, tile, result, &err) : rgm_tiles_span(tiles, span, result, &err);
-    Py_END_ALLOW_THREADS;
-    if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_timeline_blocks_desc, (rgm_table *)result, NULL);
-    rgm_table_release(&rgm_timeline_blocks_desc, result);
-    rgm_free(result);
-    return rgm_raise(state, status, &err);
+    RGM_UNLOCKED(status = tile ? rgm_tiles_draw(tiles, tile, result, &err)
+                               : rgm_tiles_span(tiles, span, result, &err));
+    return rgm_table_result(state, (PyObject *)self, &rgm_timeline_blocks_desc, result, status, &err);
 }
 
 PyObject *rgm_method_tile(run_object *self, PyObject *args) {
@@ -88,9 +83,7 @@ PyObject *rgm_method_find(run_object *self, PyObject *args) {
         return PyErr_Format(PyExc_ValueError, "passes: a byte for each of %zu names, not %zd",
                             tiles->view->n_strings, count);
     rgm_tiles_found found;
-    Py_BEGIN_ALLOW_THREADS;
-    found = rgm_tiles_find(tiles, (const uint8_t *)passes, from, direction);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(found = rgm_tiles_find(tiles, (const uint8_t *)passes, from, direction));
     return Py_BuildValue("LLL", (long long)found.spans, (long long)found.duration_ns, (long long)found.next);
 }
 
@@ -110,12 +103,7 @@ PyObject *rgm_method_range_times(run_object *self, PyObject *args) {
     if (!result) return PyErr_NoMemory();
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_tiles_range(tiles, bounded(from), bounded(to), (const uint8_t *)lanes, result, &err);
-    Py_END_ALLOW_THREADS;
-    if (status == RGM_OK)
-        return rgm_table_wrap(state, (PyObject *)self, &rgm_range_times_desc, (rgm_table *)result, NULL);
-    rgm_table_release(&rgm_range_times_desc, result);
-    rgm_free(result);
-    return rgm_raise(state, status, &err);
+    RGM_UNLOCKED(
+        status = rgm_tiles_range(tiles, bounded(from), bounded(to), (const uint8_t *)lanes, result, &err));
+    return rgm_table_result(state, (PyObject *)self, &rgm_range_times_desc, result, status, &err);
 }

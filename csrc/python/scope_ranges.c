@@ -125,9 +125,7 @@ void rgm_profiler_ranges_close(profiler_object *self) {
     ranges->profiler = NULL;
     ranges->open = NULL;
     if (ranges->state != RANGES_REFUSED) ranges->state = RANGES_ENDED;
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_range_profiler_stop(profiler, &counts);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_range_profiler_stop(profiler, &counts));
     counts.nested = ranges->counts.nested;
     ranges->counts = counts;
 }

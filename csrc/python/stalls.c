@@ -21,18 +21,14 @@ PyObject *rgm_profiler_stalls_start(profiler_object *self, PyObject *period) {
     if (self->stalls) return PyUnicode_FromString("");
     options.setting.period = exponent > 31 ? 32 : (uint32_t)exponent; // 32: refused
     rgm_device_sink sink = rgm_session_sink(self->session);
-    Py_BEGIN_ALLOW_THREADS;
-    status = rgm_stall_sampling_start(&self->stalls, &options, sink, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = rgm_stall_sampling_start(&self->stalls, &options, sink, &err));
     if (status == RGM_INVALID) return PyErr_Format(PyExc_ValueError, "%s", err.message);
     if (status == RGM_OK) return PyUnicode_FromString("");
     return PyUnicode_DecodeUTF8(err.message, (Py_ssize_t)strlen(err.message), "replace");
 }
 
 PyObject *rgm_profiler_stalls_collect(profiler_object *self, PyObject *unused) {
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_stall_sampling_collect(self->stalls);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_stall_sampling_collect(self->stalls));
     Py_RETURN_NONE;
 }
 
@@ -46,9 +42,7 @@ void rgm_profiler_stalls_close(profiler_object *self) {
 }
 
 PyObject *rgm_profiler_stalls_stop(profiler_object *self, PyObject *unused) {
-    Py_BEGIN_ALLOW_THREADS;
-    rgm_profiler_stalls_close(self);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(rgm_profiler_stalls_close(self));
     Py_RETURN_NONE;
 }
 

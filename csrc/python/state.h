@@ -45,6 +45,15 @@ typedef struct {
     PyObject *word_memory;
 } rgm_module;
 
+// One statement while other threads may hold the interpreter:
+//     RGM_UNLOCKED(status = rgm_run_save(run, path, &err));
+#define RGM_UNLOCKED(...)                                                                                    \
+    do {                                                                                                     \
+        Py_BEGIN_ALLOW_THREADS;                                                                              \
+        __VA_ARGS__;                                                                                         \
+        Py_END_ALLOW_THREADS;                                                                                \
+    } while (0)
+
 extern struct PyModuleDef rgm_module_def;
 rgm_module *rgm_module_of_type(PyTypeObject *type);
 rgm_module *rgm_module_of(PyObject *module);
@@ -119,6 +128,10 @@ void rgm_shown_free(rgm_shown *shown);
 // A table of the run, which keeps what was looked at; or one that is taken over, where `shown` is NULL.
 PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc *desc, const void *table,
                          rgm_shown **shown);
+// What filled a table from rgm_calloc came to: the table, taken over, or what the status raises. A failure
+// leaves nothing of the table, which may be NULL then.
+PyObject *rgm_table_result(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
+                           rgm_status status, const rgm_error *err);
 // arrow.c
 PyObject *rgm_arrow_stream(PyObject *owner, const rgm_run *run, const rgm_table_desc *desc,
                            const void *table);

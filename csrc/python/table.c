@@ -166,6 +166,17 @@ PyObject *rgm_table_wrap(rgm_module *state, PyObject *run, const rgm_table_desc 
     return (PyObject *)self;
 }
 
+PyObject *rgm_table_result(rgm_module *state, PyObject *run, const rgm_table_desc *desc, void *table,
+                           rgm_status status, const rgm_error *err) {
+    PyObject *made =
+        status == RGM_OK ? rgm_table_wrap(state, run, desc, table, NULL) : rgm_raise(state, status, err);
+    if (!made && table) {
+        rgm_table_release(desc, table);
+        rgm_free(table);
+    }
+    return made;
+}
+
 static void table_dealloc(table_object *self) {
     PyTypeObject *type = Py_TYPE(self);
     if (self->shown == &self->own) {

@@ -146,10 +146,9 @@ static PyObject *core_telemetry_facts(PyObject *module, PyObject *args) {
     for (size_t i = 0; found && i < list.count; i++) {
         rgm_device_facts facts;
         if (list.gpus[i].ordinal < 0) continue;
-        Py_BEGIN_ALLOW_THREADS;
-        rgm_device_facts_read(&facts, nvml, &list.gpus[i],
-                              (int64_t)(limit_ms * 1e6 / (double)(list.visible ? list.visible : 1)));
-        Py_END_ALLOW_THREADS;
+        RGM_UNLOCKED(
+            rgm_device_facts_read(&facts, nvml, &list.gpus[i],
+                                  (int64_t)(limit_ms * 1e6 / (double)(list.visible ? list.visible : 1))));
         PyObject *row = describe_device(list.gpus, i);
         if (!row || put_facts(row, &facts) < 0 || PyList_Append(found, row) < 0) Py_CLEAR(found);
         Py_XDECREF(row);

@@ -24,9 +24,7 @@ static PyObject *with_side(PyObject *module, PyObject *args,
     rgm_error err = RGM_ERROR_NONE;
     rgm_status status;
     if (!PyArg_ParseTuple(args, "iI", &fd, &side)) return NULL;
-    Py_BEGIN_ALLOW_THREADS;
-    status = call(fd, side, &err);
-    Py_END_ALLOW_THREADS;
+    RGM_UNLOCKED(status = call(fd, side, &err));
     if (status != RGM_OK) return rgm_raise(rgm_module_of(module), status, &err);
     Py_RETURN_NONE;
 }
