@@ -25,10 +25,10 @@ rgm_status rgm_order_rows(const rgm_table_desc *desc, void *table, rgm_row_compa
                           const void *context, rgm_error *err) {
     size_t rows = ((rgm_table *)table)->rows;
     if (rows < 2) return RGM_OK;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order), *half = rgm_malloc((rows + 1) * sizeof *half);
-    uint64_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
-    rgm_status status = order && half && moved ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    RGM_FREED uint32_t *half = rgm_malloc((rows + 1) * sizeof *half);
+    RGM_FREED uint64_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
+    if (!order || !half || !moved) return rgm_error_no_memory(err);
     merge_sort(table, compare, context, order, half, rows);
     for (size_t c = 0; c < desc->n_columns; c++) {
         size_t size = rgm_types[desc->columns[c].type].size;
@@ -36,11 +36,7 @@ rgm_status rgm_order_rows(const rgm_table_desc *desc, void *table, rgm_row_compa
         for (size_t i = 0; i < rows; i++) memcpy(to + i * size, column + order[i] * size, size);
         memcpy(column, to, rows * size);
     }
-done:
-    rgm_free(order);
-    rgm_free(half);
-    rgm_free(moved);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_table_rows(const rgm_table_desc *desc, void *table, size_t rows, rgm_error *err) {

@@ -189,11 +189,10 @@ static int32_t op_by_id(const rgm_view *view, const op_ids *ops, size_t row) {
 }
 
 static rgm_status link_operators(rgm_view *view, rgm_error *err) {
-    op_ids ops = {0};
-    int32_t *around = NULL;
-    rgm_status status;
-    RGM_GOTO(op_ids_init(&ops, view, err));
-    RGM_GOTO(enclosing_ops(view, &around, err));
+    RGM_RELEASED(op_ids_release) op_ids ops = {0};
+    RGM_FREED int32_t *around = NULL;
+    RGM_TRY(op_ids_init(&ops, view, err));
+    RGM_TRY(enclosing_ops(view, &around, err));
     for (size_t i = 0; i < view->n_spans; i++) {
         if (!rgm_kind_is_call(rgm_view_kind(view, i))) continue;
         view->op[i] = around[i]; // a call is no operator itself
@@ -205,10 +204,7 @@ static rgm_status link_operators(rgm_view *view, rgm_error *err) {
         view->op[row] = launch >= 0 ? view->op[launch] : -1;
         if (view->op[row] < 0) view->op[row] = op_by_id(view, &ops, row);
     }
-done:
-    op_ids_release(&ops);
-    rgm_free(around);
-    return status;
+    return RGM_OK;
 }
 
 // --- activities -------------------------------------------------------------------------------------------

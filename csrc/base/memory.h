@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 void *rgm_malloc(size_t bytes);
 void *rgm_calloc(size_t count, size_t bytes);
@@ -25,6 +26,23 @@ char *rgm_strdup(const char *text, size_t length);
 // do not mix.
 void *rgm_block_realloc(void *old, size_t bytes);
 void rgm_block_free(void *block);
+
+// What a function holds while it works, given back at the end of the block that declares it, whichever way
+// the block is left. Each stands before a declaration that has a value:
+//     RGM_FREED int64_t *keys = NULL;                     // rgm_free, and rgm_block_free for RGM_BLOCK_FREED
+//     RGM_RELEASED(rgm_view_release) rgm_view view = {0}; // rgm_view_release(&view)
+// The last declared goes first. A pointer that is handed on is set to NULL at that place.
+#define RGM_FREED __attribute__((cleanup(rgm_free_at)))
+#define RGM_BLOCK_FREED __attribute__((cleanup(rgm_block_free_at)))
+#define RGM_RELEASED(release) __attribute__((cleanup(release)))
+// Of a pointer to any type, hence the copy: to read an int64_t * as a void * is undefined.
+static inline void *rgm_pointer_at(const void *variable) {
+    void *pointer;
+    memcpy(&pointer, variable, sizeof pointer);
+    return pointer;
+}
+static inline void rgm_free_at(void *variable) { rgm_free(rgm_pointer_at(variable)); }
+static inline void rgm_block_free_at(void *variable) { rgm_block_free(rgm_pointer_at(variable)); }
 
 // Calls made so far to malloc, calloc and realloc through this file.
 uint64_t rgm_memory_calls(void);

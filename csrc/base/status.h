@@ -46,7 +46,9 @@ typedef struct {
         if (RGM_UNLIKELY(rgm_try_status != RGM_OK)) return rgm_try_status;                                   \
     } while (0)
 
-// Jumps to the clean-up label `done` of a function that keeps its result in `status`.
+// Jumps to the clean-up label `done` of a function that keeps its result in `status`: where what is given
+// back depends on the result, or lies within a structure. Elsewhere RGM_FREED of base/memory.h does, with
+// RGM_TRY.
 #define RGM_GOTO(call)                                                                                       \
     do {                                                                                                     \
         status = (call);                                                                                     \

@@ -3,6 +3,7 @@
 
 #include "analysis/stats.h"
 #include "analysis/waiting/coverage.h"
+#include "base/memory.h"
 
 typedef struct {
     rgm_coverage compute, any;
@@ -39,21 +40,18 @@ static rgm_call_times times_of(const occupation *device, int64_t left, int64_t s
 
 rgm_status rgm_call_times_find(const rgm_view *view, const rgm_collective_calls *calls, rgm_call_times *times,
                                rgm_error *err) {
-    occupation device = {0};
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(release) occupation device = {0};
     int64_t left = 0; // when the last of the communication so far has ended
     for (size_t i = 0; i < calls->count; i++) {
         const rgm_collective_call *call = &calls->calls[i];
         if (i == 0 || call->device != calls->calls[i - 1].device) {
             release(&device);
-            RGM_GOTO(occupy(&device, view, call->device, err));
+            RGM_TRY(occupy(&device, view, call->device, err));
             left = rgm_view_start(view, view->work[view->device_first[call->device]]);
         }
         int64_t end = rgm_view_end(view, call->row);
         times[i] = times_of(&device, left, rgm_view_start(view, call->row), end);
         if (end > left) left = end;
     }
-done:
-    release(&device);
-    return status;
+    return RGM_OK;
 }

@@ -190,11 +190,10 @@ rgm_status rgm_clock_offsets_compute(const rgm_view *view, const rgm_policy *pol
                                      const rgm_question *question, rgm_clock_offsets *out, rgm_error *err) {
     (void)policy;
     (void)question;
-    work w = {.view = view};
-    rgm_status status;
-    RGM_GOTO(rgm_instances_find(&w.all, view, err));
-    RGM_GOTO(allocate(&w, err));
-    RGM_GOTO(find_clocks(&w, err));
+    RGM_RELEASED(release) work w = {.view = view};
+    RGM_TRY(rgm_instances_find(&w.all, view, err));
+    RGM_TRY(allocate(&w, err));
+    RGM_TRY(find_clocks(&w, err));
     index_instances(&w);
     for (uint32_t c = 0; c < w.n_clocks && !w.n_frontier; c++)
         if (w.first[c + 1] > w.first[c]) w.frontier[w.n_frontier++] = c;
@@ -203,8 +202,5 @@ rgm_status rgm_clock_offsets_compute(const rgm_view *view, const rgm_policy *pol
         spread_out(&w, true);
         spread_out(&w, false);
     }
-    RGM_GOTO(append(&w, out, err));
-done:
-    release(&w);
-    return status;
+    return append(&w, out, err);
 }

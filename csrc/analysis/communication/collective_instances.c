@@ -8,6 +8,7 @@
 #include "analysis/analyses.h"
 #include "analysis/communication/instance.h"
 #include "analysis/stats.h"
+#include "base/memory.h"
 
 typedef struct {
     const rgm_view *view;
@@ -78,16 +79,13 @@ rgm_status rgm_collective_instances_compute(const rgm_view *view, const rgm_poli
                                             const rgm_question *question, rgm_collective_instances *out,
                                             rgm_error *err) {
     (void)question;
-    rgm_instances all = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_instances_find(&all, view, err));
+    RGM_RELEASED(rgm_instances_release) rgm_instances all = {0};
+    RGM_TRY(rgm_instances_find(&all, view, err));
     for (size_t i = 0; i < all.count; i++) {
         measured m = measure(view, &all, &all.instances[i]);
-        RGM_GOTO(append(&m, out, err));
+        RGM_TRY(append(&m, out, err));
         out->doubtful[i] =
             rgm_instance_doubtful(view, &all, &all.instances[i], policy->stragglers_clock_tolerance_ns);
     }
-done:
-    rgm_instances_release(&all);
-    return status;
+    return RGM_OK;
 }

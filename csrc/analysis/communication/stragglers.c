@@ -97,12 +97,11 @@ static rgm_status append(const rgm_view *view, const rgm_instances *all, const t
 rgm_status rgm_stragglers_compute(const rgm_view *view, const rgm_policy *policy,
                                   const rgm_question *question, rgm_stragglers *out, rgm_error *err) {
     (void)question;
-    rgm_instances all = {0};
-    tally *tallies = rgm_calloc(view->n_devices + 1, sizeof *tallies);
+    RGM_RELEASED(rgm_instances_release) rgm_instances all = {0};
+    RGM_FREED tally *tallies = rgm_calloc(view->n_devices + 1, sizeof *tallies);
     double caused_ns = 0;
-    rgm_status status;
     if (!tallies) return rgm_error_no_memory(err);
-    RGM_GOTO(rgm_instances_find(&all, view, err));
+    RGM_TRY(rgm_instances_find(&all, view, err));
     for (size_t d = 0; d < view->n_devices; d++) tallies[d].device = (int32_t)d;
     for (size_t i = 0; i < all.count; i++)
         add_instance(view, &all, &all.instances[i], policy->stragglers_clock_tolerance_ns, tallies);
@@ -110,9 +109,6 @@ rgm_status rgm_stragglers_compute(const rgm_view *view, const rgm_policy *policy
     qsort(tallies, view->n_devices, sizeof *tallies, worst_first);
     for (size_t d = 0; d < view->n_devices; d++)
         if (tallies[d].collectives || tallies[d].doubtful || all.unmatched[tallies[d].device])
-            RGM_GOTO(append(view, &all, &tallies[d], caused_ns, out, err));
-done:
-    rgm_free(tallies);
-    rgm_instances_release(&all);
-    return status;
+            RGM_TRY(append(view, &all, &tallies[d], caused_ns, out, err));
+    return RGM_OK;
 }

@@ -101,22 +101,12 @@ static rgm_status append(const row_sum *sum, rgm_counter_flops *out, rgm_error *
 rgm_status rgm_counter_flops_compute(const rgm_view *view, const rgm_policy *policy,
                                      const rgm_question *question, rgm_counter_flops *out, rgm_error *err) {
     (void)policy;
-    rgm_counter_items items = {0};
-    part *parts = NULL;
-    row_sum *rows = NULL;
-    rgm_status status;
-    RGM_GOTO(rgm_counter_items_find(&items, view, err));
-    parts = rgm_malloc((items.count + 1) * sizeof *parts);
-    rows = rgm_malloc((items.count + 1) * sizeof *rows);
-    if (!parts || !rows) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_RELEASED(rgm_counter_items_release) rgm_counter_items items = {0};
+    RGM_TRY(rgm_counter_items_find(&items, view, err));
+    RGM_FREED part *parts = rgm_malloc((items.count + 1) * sizeof *parts);
+    RGM_FREED row_sum *rows = rgm_malloc((items.count + 1) * sizeof *rows);
+    if (!parts || !rows) return rgm_error_no_memory(err);
     size_t n = add_up(rows, parts, choose(parts, view, &items, question->group_by));
-    for (size_t i = 0; i < n; i++) RGM_GOTO(append(&rows[i], out, err));
-done:
-    rgm_free(parts);
-    rgm_free(rows);
-    rgm_counter_items_release(&items);
-    return status;
+    for (size_t i = 0; i < n; i++) RGM_TRY(append(&rows[i], out, err));
+    return RGM_OK;
 }

@@ -84,23 +84,17 @@ static rgm_status collect(ordered *list, const rgm_view *view, selector wanted, 
     for (size_t i = 0; i < view->n_spans; i++) n += wanted(view, i);
     list->rows = rgm_malloc((n + 1) * sizeof *list->rows);
     list->places = rgm_malloc((n + 1) * sizeof *list->places);
-    uint32_t *order = rgm_malloc((n + 1) * sizeof *order), *copy = rgm_malloc((n + 1) * sizeof *copy);
-    rgm_status status = RGM_OK;
-    if (!list->rows || !list->places || !order || !copy) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint32_t *order = rgm_malloc((n + 1) * sizeof *order);
+    RGM_FREED uint32_t *copy = rgm_malloc((n + 1) * sizeof *copy);
+    if (!list->rows || !list->places || !order || !copy) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_spans; i++)
         if (wanted(view, i)) list->rows[list->count++] = (uint32_t)i;
     for (size_t i = 0; i < n; i++) list->places[i] = rgm_sort_key_i64(rgm_view_start(view, list->rows[i]));
-    RGM_GOTO(reorder(list, list->places, order, copy, err));
+    RGM_TRY(reorder(list, list->places, order, copy, err));
     for (size_t i = 0; i < n; i++) list->places[i] = place(view, list->rows[i]);
-    RGM_GOTO(reorder(list, list->places, order, copy, err));
+    RGM_TRY(reorder(list, list->places, order, copy, err));
     for (size_t i = 0; i < n; i++) list->places[i] = place(view, list->rows[i]);
-done:
-    rgm_free(order);
-    rgm_free(copy);
-    return status;
+    return RGM_OK;
 }
 
 static size_t group_end(const ordered *list, size_t from) {
@@ -323,8 +317,7 @@ static int64_t device_with_ordinal(const rgm_view *view, int16_t ordinal) {
 
 static rgm_status find_samples(rgm_counter_items *items, const rgm_view *view, rgm_error *err) {
     const rgm_counters *counters = &view->run->counters;
-    sample *samples = rgm_malloc((counters->rows + 1) * sizeof *samples);
-    rgm_status status = RGM_OK;
+    RGM_FREED sample *samples = rgm_malloc((counters->rows + 1) * sizeof *samples);
     size_t n = 0;
     if (!samples) return rgm_error_no_memory(err);
     for (size_t i = 0; i < counters->rows; i++) {
@@ -345,12 +338,9 @@ static rgm_status find_samples(rgm_counter_items *items, const rgm_view *view, r
             samples[to].integral =
                 samples[to - 1].integral +
                 samples[to - 1].value * apart(samples[to].time_ns, samples[to - 1].time_ns);
-        if (device >= 0)
-            RGM_GOTO(sample_kernels(items, view, (size_t)device, samples + from, to - from, err));
+        if (device >= 0) RGM_TRY(sample_kernels(items, view, (size_t)device, samples + from, to - from, err));
     }
-done:
-    rgm_free(samples);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_counter_items_find(rgm_counter_items *items, const rgm_view *view, rgm_error *err) {

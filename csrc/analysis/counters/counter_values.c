@@ -74,23 +74,15 @@ static rgm_status append(const row_key *keys, size_t from, size_t to, rgm_counte
 rgm_status rgm_counter_values_compute(const rgm_view *view, const rgm_policy *policy,
                                       const rgm_question *question, rgm_counter_values *out, rgm_error *err) {
     (void)policy;
-    rgm_counter_items items = {0};
-    row_key *keys = NULL;
-    rgm_status status;
-    RGM_GOTO(rgm_counter_items_find(&items, view, err));
-    keys = rgm_malloc((items.count + 1) * sizeof *keys);
-    if (!keys) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_RELEASED(rgm_counter_items_release) rgm_counter_items items = {0};
+    RGM_TRY(rgm_counter_items_find(&items, view, err));
+    RGM_FREED row_key *keys = rgm_malloc((items.count + 1) * sizeof *keys);
+    if (!keys) return rgm_error_no_memory(err);
     for (size_t i = 0; i < items.count; i++) keys[i] = key_of(view, &items.items[i], question->group_by);
     qsort(keys, items.count, sizeof *keys, by_key);
     for (size_t from = 0, to; from < items.count; from = to) {
         for (to = from + 1; to < items.count && compare_keys(&keys[from], &keys[to]) == 0;) to++;
-        RGM_GOTO(append(keys, from, to, out, err));
+        RGM_TRY(append(keys, from, to, out, err));
     }
-done:
-    rgm_free(keys);
-    rgm_counter_items_release(&items);
-    return status;
+    return RGM_OK;
 }

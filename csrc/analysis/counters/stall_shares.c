@@ -58,19 +58,15 @@ static size_t find_pairs(const rgm_view *view, const rgm_scope_tree *tree, pair 
 }
 
 static rgm_status know_kernels(kernels *k, const rgm_view *view, rgm_error *err) {
-    rgm_scope_tree tree = {0};
+    RGM_RELEASED(rgm_scope_tree_release) rgm_scope_tree tree = {0};
     size_t n_strings = view->n_strings + 1;
-    rgm_status status;
     k->launches = rgm_calloc(n_strings, sizeof *k->launches);
     k->scope = rgm_calloc(n_strings, sizeof *k->scope);
     k->scopes = rgm_malloc(n_strings * sizeof *k->scopes);
-    pair *pairs = rgm_malloc((view->n_work + 1) * sizeof *pairs);
-    if (!k->launches || !k->scope || !k->scopes || !pairs) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED pair *pairs = rgm_malloc((view->n_work + 1) * sizeof *pairs);
+    if (!k->launches || !k->scope || !k->scopes || !pairs) return rgm_error_no_memory(err);
     memset(k->scopes, 0xFF, n_strings * sizeof *k->scopes);
-    RGM_GOTO(rgm_scope_tree_init(&tree, view, err));
+    RGM_TRY(rgm_scope_tree_init(&tree, view, err));
     size_t n = find_pairs(view, &tree, pairs);
     qsort(pairs, n, sizeof *pairs, by_pair);
     for (size_t i = 0; i < n; i++) {
@@ -80,10 +76,7 @@ static rgm_status know_kernels(kernels *k, const rgm_view *view, rgm_error *err)
         k->scopes[kernel]++;
         k->scope[kernel] = k->scopes[kernel] == 1 ? pairs[i].scope : 0;
     }
-done:
-    rgm_scope_tree_release(&tree);
-    rgm_free(pairs);
-    return status;
+    return RGM_OK;
 }
 
 // --- cells ------------------------------------------------------------------------------------------------
@@ -192,25 +185,17 @@ rgm_status rgm_stall_shares_compute(const rgm_view *view, const rgm_policy *poli
                                     const rgm_question *question, rgm_stall_shares *out, rgm_error *err) {
     (void)policy;
     const rgm_stalls *stalls = &view->run->stalls;
-    kernels known = {0};
-    cell *cells = NULL;
+    RGM_RELEASED(release) kernels known = {0};
     int64_t all = 0;
-    rgm_status status = RGM_OK;
     if (!stalls->rows) return RGM_OK;
-    RGM_GOTO(know_kernels(&known, view, err));
-    cells = rgm_malloc(stalls->rows * sizeof *cells);
-    if (!cells) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_TRY(know_kernels(&known, view, err));
+    RGM_FREED cell *cells = rgm_malloc(stalls->rows * sizeof *cells);
+    if (!cells) return rgm_error_no_memory(err);
     for (size_t i = 0; i < stalls->rows; i++) {
         cells[i] = cell_of(view, &known, i, question->group_by);
         all += cells[i].samples;
     }
     size_t n = gather(cells, stalls->rows);
-    for (size_t i = 0; i < n; i++) RGM_GOTO(append(out, &cells[i], &known, question->group_by, all, err));
-done:
-    release(&known);
-    rgm_free(cells);
-    return status;
+    for (size_t i = 0; i < n; i++) RGM_TRY(append(out, &cells[i], &known, question->group_by, all, err));
+    return RGM_OK;
 }

@@ -129,11 +129,8 @@ static void look_at(behind *b, size_t node) {
 
 rgm_status rgm_critical_behind(rgm_critical *graph, rgm_error *err) {
     if (graph->n_streams < 2) return RGM_OK;
-    behind b = {.graph = graph};
-    rgm_status status;
-    RGM_GOTO(index_device(&b, err));
+    RGM_RELEASED(behind_release) behind b = {.graph = graph};
+    RGM_TRY(index_device(&b, err));
     for (size_t node = graph->n_points; node < graph->n_nodes; node += 2) look_at(&b, node);
-done:
-    behind_release(&b);
-    return status;
+    return RGM_OK;
 }

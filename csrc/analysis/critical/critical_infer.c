@@ -195,13 +195,13 @@ static int by_node(const void *a, const void *b) {
 rgm_status rgm_critical_infer(rgm_critical *graph, const rgm_wait *asked, size_t n_asked, rgm_error *err) {
     size_t count = rgm_critical_work_count(graph);
     if (!n_asked || !count) return RGM_OK;
-    inference in = {0}, *w = &in;
-    sweep s = {0};
-    rgm_status status;
-    RGM_GOTO(inference_new(w, graph, asked, n_asked, err));
-    RGM_GOTO(sort_asked(w, err));
-    RGM_GOTO(sort_work(w, err));
-    RGM_GOTO(sweep_new(&s, graph->view, count, err));
+    RGM_RELEASED(inference_release) inference in = {0};
+    RGM_RELEASED(sweep_release) sweep s = {0};
+    inference *w = &in;
+    RGM_TRY(inference_new(w, graph, asked, n_asked, err));
+    RGM_TRY(sort_asked(w, err));
+    RGM_TRY(sort_work(w, err));
+    RGM_TRY(sweep_new(&s, graph->view, count, err));
     for (size_t i = 0, added = 0; i < n_asked; i++) {
         const rgm_wait *q = &asked[w->order[i]];
         int64_t time = rgm_view_start(graph->view, q->call);
@@ -216,11 +216,8 @@ rgm_status rgm_critical_infer(rgm_critical *graph, const rgm_wait *asked, size_t
             rgm_critical_hold_back(graph, q->work, work, true);
         else
             rgm_critical_await(graph, q->call, work, !told);
-        if (q->class == RGM_CALL_AWAITS_DEVICE) RGM_GOTO(await_others(w, &s, q->call, err));
+        if (q->class == RGM_CALL_AWAITS_DEVICE) RGM_TRY(await_others(w, &s, q->call, err));
     }
     if (graph->n_more) qsort(graph->more, graph->n_more, sizeof *graph->more, by_node);
-done:
-    sweep_release(&s);
-    inference_release(w);
-    return status;
+    return RGM_OK;
 }

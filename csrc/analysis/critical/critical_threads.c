@@ -4,6 +4,7 @@
 // thread's outermost span lies strictly inside, the first began the second and waited for it.
 #include "analysis/critical/critical.h"
 #include "analysis/critical/rank_set.h"
+#include "base/memory.h"
 #include "base/search.h"
 #include "base/sort.h"
 
@@ -140,16 +141,13 @@ static void fork(enclosure *e, rgm_critical *graph) {
 
 rgm_status rgm_critical_threads(rgm_critical *graph, rgm_error *err) {
     if (graph->n_threads < 2) return RGM_OK;
-    enclosure e = {0};
-    rgm_status status;
-    RGM_GOTO(enclosure_new(&e, graph, err));
+    RGM_RELEASED(enclosure_release) enclosure e = {0};
+    RGM_TRY(enclosure_new(&e, graph, err));
     collect_segments(&e, graph);
-    RGM_GOTO(sort_all(&e, graph, err));
-    RGM_GOTO(join(&e, graph, err));
+    RGM_TRY(sort_all(&e, graph, err));
+    RGM_TRY(join(&e, graph, err));
     for (size_t i = 0; i < e.count; i++) // ends of segments, descending, for the search in fork
         e.keys[e.end_rank[i]] = ~rgm_sort_key_i64(e.segments[i].end_ns);
     fork(&e, graph);
-done:
-    enclosure_release(&e);
-    return status;
+    return RGM_OK;
 }

@@ -190,14 +190,10 @@ static void walk_calls(waits *w, size_t thread) {
 }
 
 rgm_status rgm_critical_waits(rgm_critical *graph, rgm_error *err) {
-    waits w;
-    rgm_status status;
-    RGM_GOTO(waits_new(&w, graph, err));
+    RGM_RELEASED(waits_release) waits w = {0};
+    RGM_TRY(waits_new(&w, graph, err));
     index_recorded(&w);
     order_launches(&w);
     for (size_t t = 0; t < graph->n_threads; t++) walk_calls(&w, t);
-    RGM_GOTO(rgm_critical_infer(graph, w.asked, w.n_asked, err));
-done:
-    waits_release(&w);
-    return status;
+    return rgm_critical_infer(graph, w.asked, w.n_asked, err);
 }

@@ -88,15 +88,11 @@ static rgm_status pair_threads(rgm_diff *diff, rgm_error *err) {
     const rgm_forest *a = &diff->baseline, *b = &diff->current;
     uint32_t left[MOST_THREADS], right[MOST_THREADS];
     size_t n = busy_threads(a, left), m = busy_threads(b, right), count = 0;
-    uint32_t *names_a = sorted_names(a), *names_b = sorted_names(b);
-    likeness *likes = rgm_malloc((n * m + 1) * sizeof *likes);
-    int32_t *partner = rgm_malloc(a->n_roots * sizeof *partner);
-    bool *taken = rgm_calloc(b->n_roots, sizeof *taken);
-    rgm_status status = RGM_OK;
-    if (!names_a || !names_b || !likes || !partner || !taken) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint32_t *names_a = sorted_names(a), *names_b = sorted_names(b);
+    RGM_FREED likeness *likes = rgm_malloc((n * m + 1) * sizeof *likes);
+    RGM_FREED int32_t *partner = rgm_malloc(a->n_roots * sizeof *partner);
+    RGM_FREED bool *taken = rgm_calloc(b->n_roots, sizeof *taken);
+    if (!names_a || !names_b || !likes || !partner || !taken) return rgm_error_no_memory(err);
     for (size_t r = 0; r < a->n_roots; r++) partner[r] = -1;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < m; j++)
@@ -105,14 +101,7 @@ static rgm_status pair_threads(rgm_diff *diff, rgm_error *err) {
                                      names_b + b->child_first[right[j]], child_count(b, right[j])),
                            i > j ? i - j : j - i, left[i], right[j]};
     qsort(likes, count, sizeof *likes, most_alike);
-    RGM_GOTO(take_pairs(diff, likes, count, partner, taken, err));
-done:
-    rgm_free(names_a);
-    rgm_free(names_b);
-    rgm_free(likes);
-    rgm_free(partner);
-    rgm_free(taken);
-    return status;
+    return take_pairs(diff, likes, count, partner, taken, err);
 }
 
 // --- lists ------------------------------------------------------------------------------------------------

@@ -151,10 +151,9 @@ static void put_below(item *it, const rgm_forest *f, const below *s, int32_t nod
 
 static rgm_status collect_sequences(const rgm_diff *diff, collection *c, rgm_error *err) {
     const rgm_forest *a = &diff->baseline, *b = &diff->current;
-    below x = {0}, y = {0};
-    rgm_status status;
-    RGM_GOTO(sum_below(a, &x, err));
-    RGM_GOTO(sum_below(b, &y, err));
+    RGM_RELEASED(below_release) below x = {0}, y = {0};
+    RGM_TRY(sum_below(a, &x, err));
+    RGM_TRY(sum_below(b, &y, err));
     for (size_t i = 0; i < diff->nodes.count; i++) {
         rgm_match m = diff->nodes.items[i];
         if (!is_outermost(m.current >= 0 ? b : a, m.current >= 0 ? m.current : m.baseline)) continue;
@@ -172,10 +171,7 @@ static rgm_status collect_sequences(const rgm_diff *diff, collection *c, rgm_err
         put_below(&it, b, &y, m.current, 1);
         c->items[c->count++] = it;
     }
-done:
-    below_release(&x);
-    below_release(&y);
-    return status;
+    return RGM_OK;
 }
 
 // --- rows -------------------------------------------------------------------------------------------------
@@ -335,18 +331,13 @@ rgm_status rgm_trace_diff_pairs_compute(const rgm_view *view, const rgm_policy *
                                         const rgm_question *question, rgm_trace_diff_pairs *out,
                                         rgm_error *err) {
     (void)policy;
-    rgm_diff diff;
-    int32_t *depth = NULL;
-    rgm_status status;
+    RGM_RELEASED(rgm_diff_release) rgm_diff diff = {0};
     RGM_TRY(rgm_diff_build(&diff, view, question, err));
     bool kernels = question->group_by == BY_KERNEL;
     const rgm_matches *found = kernels ? &diff.work : &diff.nodes;
-    RGM_GOTO(rgm_table_reserve(&rgm_trace_diff_pairs_desc, out, RGM_ALL_COLUMNS, found->count + 1, err));
-    depth = rgm_calloc(diff.baseline.n_nodes + 1, sizeof *depth);
-    if (!depth) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_TRY(rgm_table_reserve(&rgm_trace_diff_pairs_desc, out, RGM_ALL_COLUMNS, found->count + 1, err));
+    RGM_FREED int32_t *depth = rgm_calloc(diff.baseline.n_nodes + 1, sizeof *depth);
+    if (!depth) return rgm_error_no_memory(err);
     for (size_t i = 0; i < found->count; i++) {
         rgm_match m = found->items[i];
         if (m.baseline < 0 || m.current < 0) continue;
@@ -358,8 +349,5 @@ rgm_status rgm_trace_diff_pairs_compute(const rgm_view *view, const rgm_policy *
         out->span[out->rows] = kernels ? m.current : diff.current.span[m.current];
         out->depth[out->rows++] = kernels ? -1 : depth[m.baseline];
     }
-done:
-    rgm_free(depth);
-    rgm_diff_release(&diff);
-    return status;
+    return RGM_OK;
 }

@@ -101,24 +101,19 @@ static rgm_status add_work(rgm_looks *looks, rgm_machine_sign sign, const look *
 
 static rgm_status add_looks(rgm_looks *looks, const rgm_run *run, const rgm_policy *policy, rgm_error *err) {
     size_t rows = run->witness.rows;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
-    look *found = rgm_malloc((rows + 1) * sizeof *found);
-    double *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
-    rgm_status status = order && found && scratch ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK || !rows) goto done;
-    RGM_GOTO(rgm_sort_order_i64(run->witness.time_ns, rows, order, err));
+    RGM_FREED uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    RGM_FREED look *found = rgm_malloc((rows + 1) * sizeof *found);
+    RGM_FREED double *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    if (!order || !found || !scratch) return rgm_error_no_memory(err);
+    if (!rows) return RGM_OK;
+    RGM_TRY(rgm_sort_order_i64(run->witness.time_ns, rows, order, err));
     looks->looks = read_looks(run, order, found);
     looks->throughput_ns = median_known(found, looks->looks, RGM_SIGN_THROUGHPUT, scratch);
     looks->memory_ns = median_known(found, looks->looks, RGM_SIGN_MEMORY, scratch);
-    if (looks->looks < rgm_looks_least(policy)) goto done;
+    if (looks->looks < rgm_looks_least(policy)) return RGM_OK;
     qsort(found, looks->looks, sizeof *found, by_process);
-    RGM_GOTO(add_work(looks, RGM_SIGN_THROUGHPUT, found, scratch, err));
-    RGM_GOTO(add_work(looks, RGM_SIGN_MEMORY, found, scratch, err));
-done:
-    rgm_free(order);
-    rgm_free(found);
-    rgm_free(scratch);
-    return status;
+    RGM_TRY(add_work(looks, RGM_SIGN_THROUGHPUT, found, scratch, err));
+    return add_work(looks, RGM_SIGN_MEMORY, found, scratch, err);
 }
 
 // --- waiting ----------------------------------------------------------------------------------------------
@@ -134,11 +129,11 @@ static double stretched(const rgm_pressure *table, size_t row, double active) {
 static rgm_status add_waiting(rgm_looks *looks, const rgm_run *run, const rgm_policy *policy,
                               rgm_error *err) {
     const rgm_pressure *table = &run->pressure;
-    uint32_t *order = rgm_malloc((table->rows + 1) * sizeof *order);
-    rgm_status status = order ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK || !table->rows) goto done;
-    RGM_GOTO(rgm_sort_order_i64(table->time_ns, table->rows, order, err));
-    RGM_GOTO(new_series(looks, RGM_SIGN_WAITING, table->rows, err));
+    RGM_FREED uint32_t *order = rgm_malloc((table->rows + 1) * sizeof *order);
+    if (!order) return rgm_error_no_memory(err);
+    if (!table->rows) return RGM_OK;
+    RGM_TRY(rgm_sort_order_i64(table->time_ns, table->rows, order, err));
+    RGM_TRY(new_series(looks, RGM_SIGN_WAITING, table->rows, err));
     rgm_machine_series *series = &looks->series[looks->count - 1];
     size_t n = 0;
     for (size_t i = 0; i < table->rows; i++) {
@@ -149,9 +144,7 @@ static rgm_status add_waiting(rgm_looks *looks, const rgm_run *run, const rgm_po
         series->ratio[n++] = ratio;
     }
     series->count = n;
-done:
-    rgm_free(order);
-    return status;
+    return RGM_OK;
 }
 
 // --- levels -----------------------------------------------------------------------------------------------

@@ -84,11 +84,10 @@ static void find_shares(rgm_machine *out, const rgm_pressure *table) {
 static rgm_status find_migrations(rgm_machine *out, const rgm_run *run, rgm_error *err) {
     const rgm_witness *table = &run->witness;
     if (!table->rows) return RGM_OK;
-    uint32_t *order = rgm_malloc(table->rows * sizeof *order);
-    int32_t *last = rgm_malloc((run->lanes.rows + 1) * sizeof *last);
-    rgm_status status = order && last ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
-    RGM_GOTO(rgm_sort_order_i64(table->time_ns, table->rows, order, err));
+    RGM_FREED uint32_t *order = rgm_malloc(table->rows * sizeof *order);
+    RGM_FREED int32_t *last = rgm_malloc((run->lanes.rows + 1) * sizeof *last);
+    if (!order || !last) return rgm_error_no_memory(err);
+    RGM_TRY(rgm_sort_order_i64(table->time_ns, table->rows, order, err));
     for (size_t i = 0; i < run->lanes.rows; i++) last[i] = -1;
     out->migrations[0] = 0;
     for (size_t i = 0; i < table->rows; i++) {
@@ -98,28 +97,21 @@ static rgm_status find_migrations(rgm_machine *out, const rgm_run *run, rgm_erro
         out->migrations[0] += processor >= 0 && last[lane] >= 0 && processor != last[lane];
         last[lane] = processor;
     }
-done:
-    rgm_free(order);
-    rgm_free(last);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_machine_compute(const rgm_view *view, const rgm_policy *policy, const rgm_question *question,
                                rgm_machine *out, rgm_error *err) {
     (void)question;
     const rgm_run *run = view->run;
-    rgm_looks looks = {0};
-    rgm_status status;
+    RGM_RELEASED(rgm_looks_release) rgm_looks looks = {0};
     if (!run->witness.rows && !run->pressure.rows) return RGM_OK;
     RGM_TRY(rgm_table_rows(&rgm_machine_desc, out, 1, err));
-    RGM_GOTO(rgm_looks_init(&looks, run, policy, err));
+    RGM_TRY(rgm_looks_init(&looks, run, policy, err));
     out->looks[0] = (int64_t)looks.looks;
     out->throughput_ns[0] = looks.throughput_ns;
     out->memory_ns[0] = looks.memory_ns;
-    RGM_GOTO(find_spread(out, &looks, policy, err));
+    RGM_TRY(find_spread(out, &looks, policy, err));
     find_shares(out, &run->pressure);
-    status = find_migrations(out, run, err);
-done:
-    rgm_looks_release(&looks);
-    return status;
+    return find_migrations(out, run, err);
 }

@@ -66,19 +66,17 @@ rgm_status rgm_allocations_compute(const rgm_view *view, const rgm_policy *polic
                                    const rgm_question *question, rgm_allocations *out, rgm_error *err) {
     (void)policy;
     int32_t group_by = question->group_by > BY_SCOPE ? BY_STACK : question->group_by;
-    rgm_lifetimes l;
-    rgm_groups groups = {0};
-    rgm_stack_places places = {0};
-    uint64_t *keys = NULL;
-    rgm_status status;
+    RGM_RELEASED(rgm_lifetimes_release) rgm_lifetimes l = {0};
+    RGM_RELEASED(rgm_groups_release) rgm_groups groups = {0};
+    RGM_RELEASED(rgm_stack_places_release) rgm_stack_places places = {0};
+    RGM_FREED uint64_t *keys = NULL;
     RGM_TRY(rgm_lifetimes_init(&l, view->run, err));
-    if (group_by == BY_LINE) RGM_GOTO(rgm_stack_places_init(&places, view, RGM_PLACES_ARE_LINES, err));
-    if (group_by == BY_OWN_LINE)
-        RGM_GOTO(rgm_stack_places_init(&places, view, RGM_PLACES_ARE_OWN_LINES, err));
-    RGM_GOTO(RGM_ROWS(keys, l.n_blocks, err));
+    if (group_by == BY_LINE) RGM_TRY(rgm_stack_places_init(&places, view, RGM_PLACES_ARE_LINES, err));
+    if (group_by == BY_OWN_LINE) RGM_TRY(rgm_stack_places_init(&places, view, RGM_PLACES_ARE_OWN_LINES, err));
+    RGM_TRY(RGM_ROWS(keys, l.n_blocks, err));
     for (size_t i = 0; i < l.n_blocks; i++) keys[i] = key_of(view, &l.blocks[i], group_by, &places);
-    RGM_GOTO(rgm_groups_init(&groups, keys, l.n_blocks, err));
-    RGM_GOTO(rgm_table_rows(&rgm_allocations_desc, out, groups.count, err));
+    RGM_TRY(rgm_groups_init(&groups, keys, l.n_blocks, err));
+    RGM_TRY(rgm_table_rows(&rgm_allocations_desc, out, groups.count, err));
     for (size_t g = 0; g < groups.count; g++) {
         name_row(view, &l.blocks[groups.items[groups.first[g]]], group_by, &places, out, g);
         for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++)
@@ -86,11 +84,5 @@ rgm_status rgm_allocations_compute(const rgm_view *view, const rgm_policy *polic
         int64_t peak = rgm_lifetimes_device(&l, out->device[g])->peak;
         if (peak > 0) out->peak_share[g] = (double)out->peak_bytes[g] / (double)peak;
     }
-    RGM_GOTO(rgm_order_rows(&rgm_allocations_desc, out, compare, NULL, err));
-done:
-    rgm_groups_release(&groups);
-    rgm_stack_places_release(&places);
-    rgm_free(keys);
-    rgm_lifetimes_release(&l);
-    return status;
+    return rgm_order_rows(&rgm_allocations_desc, out, compare, NULL, err);
 }

@@ -52,18 +52,14 @@ static rgm_status room(void *pointer, size_t count, size_t size, rgm_error *err)
 // Rows of allocators by time; those of one time in the order of their table.
 static rgm_status order_events(rgm_lifetimes *l, rgm_error *err) {
     const rgm_memory *memory = &l->run->memory;
-    uint32_t *order = NULL;
-    rgm_status status;
-    RGM_GOTO(room(&l->events, memory->rows, sizeof *l->events, err));
-    RGM_GOTO(room(&order, memory->rows, sizeof *order, err));
-    if (memory->time_ns) RGM_GOTO(rgm_sort_order_i64(memory->time_ns, memory->rows, order, err));
+    RGM_BLOCK_FREED uint32_t *order = NULL;
+    RGM_TRY(room(&l->events, memory->rows, sizeof *l->events, err));
+    RGM_TRY(room(&order, memory->rows, sizeof *order, err));
+    if (memory->time_ns) RGM_TRY(rgm_sort_order_i64(memory->time_ns, memory->rows, order, err));
     for (size_t i = 0; memory->time_ns && i < memory->rows; i++)
         if (is_of_allocator(event_action(memory, order[i]))) l->events[l->n_events++] = order[i];
-    status =
-        l->n_events < INT32_MAX ? RGM_OK : rgm_error_set(err, RGM_LIMIT, "more than 2^31 events of memory");
-done:
-    rgm_block_free(order);
-    return status;
+    return l->n_events < INT32_MAX ? RGM_OK
+                                   : rgm_error_set(err, RGM_LIMIT, "more than 2^31 events of memory");
 }
 
 // --- devices ----------------------------------------------------------------------------------------------
@@ -132,21 +128,17 @@ static int16_t device_of_item(const happenings *h, uint32_t item) {
 
 static rgm_status sort_items(happenings *h, int64_t (*key)(const happenings *h, uint32_t item),
                              rgm_error *err) {
-    int64_t *keys = NULL;
-    uint32_t *order = NULL;
-    rgm_status status;
-    RGM_GOTO(room(&keys, h->n_items, sizeof *keys, err));
-    RGM_GOTO(room(&order, h->n_items, sizeof *order, err));
+    RGM_BLOCK_FREED int64_t *keys = NULL;
+    RGM_BLOCK_FREED uint32_t *order = NULL;
+    RGM_TRY(room(&keys, h->n_items, sizeof *keys, err));
+    RGM_TRY(room(&order, h->n_items, sizeof *order, err));
     for (size_t i = 0; i < h->n_items; i++) keys[i] = key(h, h->items[i]);
-    if (h->n_items) RGM_GOTO(rgm_sort_order_i64(keys, h->n_items, order, err));
+    if (h->n_items) RGM_TRY(rgm_sort_order_i64(keys, h->n_items, order, err));
     for (size_t i = 0; i < h->n_items; i++) order[i] = h->items[order[i]];
     rgm_block_free(h->items);
     h->items = order;
     order = NULL;
-done:
-    rgm_block_free(keys);
-    rgm_block_free(order);
-    return status;
+    return RGM_OK;
 }
 
 static int64_t device_key(const happenings *h, uint32_t item) { return device_of_item(h, item); }

@@ -13,20 +13,18 @@ static uint64_t kind_of_block(const rgm_lifetime *block) {
 // Fills the levels of each kind of memory on each device: the blocks' own kind decides, so that a block comes
 // off the kind on which it was added.
 static rgm_status add_kinds(const rgm_lifetimes *l, rgm_memory_levels *out, rgm_error *err) {
-    rgm_groups kinds = {0};
-    uint64_t *keys = NULL;
-    int64_t *now = NULL;
-    int32_t *begun = NULL, *ended = NULL,
-            *next = NULL; // of each event its block, and the blocks that end there
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(keys, l->n_blocks, err));
-    RGM_GOTO(RGM_ROWS(begun, l->n_events, err));
-    RGM_GOTO(RGM_ROWS(ended, l->n_events, err));
-    RGM_GOTO(RGM_ROWS(next, l->n_blocks, err));
+    RGM_RELEASED(rgm_groups_release) rgm_groups kinds = {0};
+    RGM_FREED uint64_t *keys = NULL;
+    // Of each event its block, and the blocks that end there.
+    RGM_FREED int32_t *begun = NULL, *ended = NULL, *next = NULL;
+    RGM_TRY(RGM_ROWS(keys, l->n_blocks, err));
+    RGM_TRY(RGM_ROWS(begun, l->n_events, err));
+    RGM_TRY(RGM_ROWS(ended, l->n_events, err));
+    RGM_TRY(RGM_ROWS(next, l->n_blocks, err));
     for (size_t i = 0; i < l->n_blocks; i++) keys[i] = kind_of_block(&l->blocks[i]);
-    RGM_GOTO(rgm_groups_init(&kinds, keys, l->n_blocks, err));
-    now = rgm_calloc(kinds.count + 1, sizeof *now);
-    RGM_GOTO(now ? RGM_OK : rgm_error_no_memory(err));
+    RGM_TRY(rgm_groups_init(&kinds, keys, l->n_blocks, err));
+    RGM_FREED int64_t *now = rgm_calloc(kinds.count + 1, sizeof *now);
+    if (!now) return rgm_error_no_memory(err);
     for (size_t i = 0; i < l->n_events; i++) begun[i] = ended[i] = -1;
     for (size_t i = 0; i < l->n_blocks; i++) {
         const rgm_lifetime *block = &l->blocks[i];
@@ -48,14 +46,7 @@ static rgm_status add_kinds(const rgm_lifetimes *l, rgm_memory_levels *out, rgm_
         out->category[i] = l->blocks[of].category;
         out->live_of_category[i] = now[kinds.of[of]];
     }
-done:
-    rgm_groups_release(&kinds);
-    rgm_free(keys);
-    rgm_free(now);
-    rgm_free(begun);
-    rgm_free(ended);
-    rgm_free(next);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_memory_levels_compute(const rgm_view *view, const rgm_policy *policy,

@@ -28,22 +28,17 @@ static void pooling_release(pooling *p) {
 
 static rgm_status order_segments(pooling *p, rgm_error *err) {
     const rgm_segments *segments = &p->run->segments;
-    uint32_t *by_address = NULL, *by_device = NULL;
-    int64_t *device = NULL;
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(by_address, segments->rows, err));
-    RGM_GOTO(RGM_ROWS(by_device, segments->rows, err));
-    RGM_GOTO(RGM_ROWS(device, segments->rows, err));
-    RGM_GOTO(RGM_ROWS(p->segments, segments->rows, err));
-    RGM_GOTO(rgm_sort_order_i64(segments->address, segments->rows, by_address, err));
+    RGM_FREED uint32_t *by_address = NULL, *by_device = NULL;
+    RGM_FREED int64_t *device = NULL;
+    RGM_TRY(RGM_ROWS(by_address, segments->rows, err));
+    RGM_TRY(RGM_ROWS(by_device, segments->rows, err));
+    RGM_TRY(RGM_ROWS(device, segments->rows, err));
+    RGM_TRY(RGM_ROWS(p->segments, segments->rows, err));
+    RGM_TRY(rgm_sort_order_i64(segments->address, segments->rows, by_address, err));
     for (size_t i = 0; i < segments->rows; i++) device[i] = segments->device[by_address[i]];
-    RGM_GOTO(rgm_sort_order_i64(device, segments->rows, by_device, err));
+    RGM_TRY(rgm_sort_order_i64(device, segments->rows, by_device, err));
     for (size_t i = 0; i < segments->rows; i++) p->segments[i] = by_address[by_device[i]];
-done:
-    rgm_free(by_address);
-    rgm_free(by_device);
-    rgm_free(device);
-    return status;
+    return RGM_OK;
 }
 
 static bool lies_before(const rgm_segments *segments, uint32_t row, int16_t device, int64_t address) {
@@ -146,24 +141,19 @@ rgm_status rgm_pools_compute(const rgm_view *view, const rgm_policy *policy, con
     (void)policy;
     int32_t group_by = question->group_by == BY_POOL ? BY_POOL : BY_DEVICE;
     const rgm_segments *segments = &view->run->segments;
-    pooling p = {.run = view->run};
-    rgm_groups groups = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_table_rows(&rgm_pools_desc, out, 0, err));
-    if (!segments->rows) goto done;
-    RGM_GOTO(order_segments(&p, err));
-    RGM_GOTO(group_segments(&p, group_by, &groups, err));
+    RGM_RELEASED(pooling_release) pooling p = {.run = view->run};
+    RGM_RELEASED(rgm_groups_release) rgm_groups groups = {0};
+    RGM_TRY(rgm_table_rows(&rgm_pools_desc, out, 0, err));
+    if (!segments->rows) return RGM_OK;
+    RGM_TRY(order_segments(&p, err));
+    RGM_TRY(group_segments(&p, group_by, &groups, err));
     p.pool = groups.of;
     groups.of = NULL;
     p.free = rgm_calloc(segments->rows, sizeof *p.free);
     p.held = rgm_calloc(segments->rows, sizeof *p.held);
-    RGM_GOTO(p.free && p.held ? RGM_OK : rgm_error_no_memory(err));
-    RGM_GOTO(rgm_table_rows(&rgm_pools_desc, out, groups.count, err));
+    RGM_TRY(p.free && p.held ? RGM_OK : rgm_error_no_memory(err));
+    RGM_TRY(rgm_table_rows(&rgm_pools_desc, out, groups.count, err));
     for (size_t i = 0; i < view->run->blocks.rows; i++) add_block(&p, i, out);
     finish(&p, &groups, group_by, out);
-    RGM_GOTO(rgm_order_rows(&rgm_pools_desc, out, compare, NULL, err));
-done:
-    pooling_release(&p);
-    rgm_groups_release(&groups);
-    return status;
+    return rgm_order_rows(&rgm_pools_desc, out, compare, NULL, err);
 }

@@ -6,6 +6,7 @@
 #include "analysis/analyses.h"
 #include "analysis/order.h"
 #include "analysis/regimes/kernel_verdicts.h"
+#include "base/memory.h"
 
 static void put(const rgm_view *view, const rgm_kernel_verdicts *all, uint32_t group, bool by_name,
                 rgm_kernel_regimes *out) {
@@ -52,23 +53,19 @@ static int compare(const void *table, const void *context, uint32_t a, uint32_t 
 
 rgm_status rgm_kernel_regimes_compute(const rgm_view *view, const rgm_policy *policy,
                                       const rgm_question *question, rgm_kernel_regimes *out, rgm_error *err) {
-    rgm_kernel_verdicts all = {0};
+    RGM_RELEASED(rgm_kernel_verdicts_release) rgm_kernel_verdicts all = {0};
     bool by_name = question->group_by == RGM_VERDICTS_BY_NAME;
     double total = 0;
-    rgm_status status;
     if (question->group_by < RGM_VERDICTS_BY_NAME || question->group_by > RGM_VERDICTS_BY_KERNEL)
         return rgm_error_set(err, RGM_INVALID, "kernel_regimes cannot group by %d", question->group_by);
-    RGM_GOTO(rgm_kernel_verdicts_init(&all, view, policy, question->ceilings,
-                                      (rgm_verdicts_by)question->group_by, err));
-    RGM_GOTO(rgm_table_rows(&rgm_kernel_regimes_desc, out, all.groups.count, err));
+    RGM_TRY(rgm_kernel_verdicts_init(&all, view, policy, question->ceilings,
+                                     (rgm_verdicts_by)question->group_by, err));
+    RGM_TRY(rgm_table_rows(&rgm_kernel_regimes_desc, out, all.groups.count, err));
     for (uint32_t g = 0; g < all.groups.count; g++) {
         put(view, &all, g, by_name, out);
         total += (double)out->total_ns[g];
     }
     for (uint32_t g = 0; g < all.groups.count; g++)
         if (total > 0) out->share[g] = (double)out->total_ns[g] / total;
-    RGM_GOTO(rgm_order_rows(&rgm_kernel_regimes_desc, out, compare, &view->run->strings, err));
-done:
-    rgm_kernel_verdicts_release(&all);
-    return status;
+    return rgm_order_rows(&rgm_kernel_regimes_desc, out, compare, &view->run->strings, err);
 }

@@ -86,14 +86,10 @@ static void judge_group(const judge *j, rgm_kernel_verdicts *all, uint32_t group
 
 static rgm_status find_kernels(judge *j, rgm_kernel_verdicts *all, rgm_verdicts_by by, rgm_error *err) {
     const rgm_view *view = j->view;
-    uint64_t *keys = rgm_malloc((view->n_work + 1) * sizeof *keys);
+    RGM_FREED uint64_t *keys = rgm_malloc((view->n_work + 1) * sizeof *keys);
     all->rows = rgm_malloc((view->n_work + 1) * sizeof *all->rows);
     j->places = rgm_malloc((view->n_work + 1) * sizeof *j->places);
-    rgm_status status = RGM_OK;
-    if (!keys || !all->rows || !j->places) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!keys || !all->rows || !j->places) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_work; i++) {
         uint32_t row = view->work[i];
         if (rgm_view_kind(view, row) != RGM_KIND_KERNEL ||
@@ -105,10 +101,7 @@ static rgm_status find_kernels(judge *j, rgm_kernel_verdicts *all, rgm_verdicts_
         j->places[all->count] = (uint32_t)i;
         all->rows[all->count++] = row;
     }
-    RGM_GOTO(rgm_groups_init(&all->groups, keys, all->count, err));
-done:
-    rgm_free(keys);
-    return status;
+    return rgm_groups_init(&all->groups, keys, all->count, err);
 }
 
 rgm_status rgm_kernel_verdicts_init(rgm_kernel_verdicts *verdicts, const rgm_view *view,

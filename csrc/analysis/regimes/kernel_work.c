@@ -104,17 +104,12 @@ static void put_counted(rgm_kernel_work *work, const counted *c, const rgm_polic
 
 static rgm_status find_counted(finder *f, rgm_error *err) {
     const rgm_view *view = f->view;
-    rgm_counter_items items = {0};
-    counted *all = NULL;
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(rgm_counter_items_release) rgm_counter_items items = {0};
     if (view->run->counters.rows == 0) return RGM_OK;
-    RGM_GOTO(rgm_counter_items_find(&items, view, err));
-    if (!items.count) goto done;
-    all = rgm_calloc(view->n_work + 1, sizeof *all);
-    if (!all) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_TRY(rgm_counter_items_find(&items, view, err));
+    if (!items.count) return RGM_OK;
+    RGM_FREED counted *all = rgm_calloc(view->n_work + 1, sizeof *all);
+    if (!all) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_work; i++) {
         all[i].bytes = all[i].sm_share = all[i].dram_share = NAN;
         all[i].memory_share = all[i].tensor_share = all[i].tensor_instructions = NAN;
@@ -128,10 +123,7 @@ static rgm_status find_counted(finder *f, rgm_error *err) {
     }
     for (size_t i = 0; i < view->n_work; i++)
         if (all[i].any) put_counted(&f->work[i], &all[i], f->policy);
-done:
-    rgm_free(all);
-    rgm_counter_items_release(&items);
-    return status;
+    return RGM_OK;
 }
 
 // --- shapes -----------------------------------------------------------------------------------------------
@@ -185,13 +177,9 @@ static bool is_chosen(const rgm_view *view, size_t row, const void *chosen) {
 // The work of an operator is that of the kernel in which nearly all of its device time went.
 static rgm_status assign_formulas(finder *f, const rgm_operator_flops *table, rgm_error *err) {
     const rgm_view *view = f->view;
-    rgm_status status = RGM_OK;
-    int32_t *row_of = rgm_malloc((view->n_spans + 1) * sizeof *row_of);
-    int32_t *around = rgm_malloc((view->n_spans + 1) * sizeof *around);
-    if (!row_of || !around) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED int32_t *row_of = rgm_malloc((view->n_spans + 1) * sizeof *row_of);
+    RGM_FREED int32_t *around = rgm_malloc((view->n_spans + 1) * sizeof *around);
+    if (!row_of || !around) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_spans; i++) row_of[i] = -1;
     for (size_t i = 0; i < table->rows; i++)
         if (table->source[i] == RGM_FLOPS_SHAPES && table->span[i] >= 0) row_of[table->span[i]] = (int32_t)i;
@@ -204,10 +192,7 @@ static rgm_status assign_formulas(finder *f, const rgm_operator_flops *table, rg
         if (time >= f->policy->regime_main_kernel_share * (double)table->device_ns[row])
             put_formula(f, i, table, (size_t)row);
     }
-done:
-    rgm_free(row_of);
-    rgm_free(around);
-    return status;
+    return RGM_OK;
 }
 
 static void put_traffic(finder *f, size_t place, rgm_op_moved moved) {

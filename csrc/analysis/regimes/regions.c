@@ -31,14 +31,10 @@ static void add_verdict(double *at, const rgm_regime_verdict *v, double duration
 static rgm_status sum_sorts(rgm_regions *r, const rgm_policy *policy, const rgm_ceilings *ceilings,
                             rgm_error *err) {
     const rgm_view *view = r->view;
-    rgm_kernel_verdicts verdicts = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_kernel_verdicts_init(&verdicts, view, policy, ceilings, RGM_VERDICTS_BY_NAME_AND_WORK, err));
+    RGM_RELEASED(rgm_kernel_verdicts_release) rgm_kernel_verdicts verdicts = {0};
+    RGM_TRY(rgm_kernel_verdicts_init(&verdicts, view, policy, ceilings, RGM_VERDICTS_BY_NAME_AND_WORK, err));
     r->sorts = rgm_calloc((view->n_work + 1) * RGM_KERNEL_SORTS, sizeof *r->sorts);
-    if (!r->sorts) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!r->sorts) return rgm_error_no_memory(err);
     size_t k = 0; // kernels are in the order of the work
     for (size_t i = 0; i < view->n_work; i++) {
         double *at = r->sorts + (i + 1) * RGM_KERNEL_SORTS;
@@ -49,9 +45,7 @@ static rgm_status sum_sorts(rgm_regions *r, const rgm_policy *policy, const rgm_
         else if (rgm_view_activity(view, view->work[i]) == RGM_ACTIVITY_COMPUTE)
             at[RGM_KERNEL_UNJUDGED] += duration; // work of an accelerator that is no kernel
     }
-done:
-    rgm_kernel_verdicts_release(&verdicts);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status index_gaps(rgm_regions *r, rgm_error *err) {

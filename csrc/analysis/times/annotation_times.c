@@ -168,16 +168,12 @@ rgm_status rgm_annotation_times_compute(const rgm_view *view, const rgm_policy *
                                         const rgm_question *question, rgm_annotation_times *out,
                                         rgm_error *err) {
     (void)question;
-    annotations a = {.view = view};
-    rgm_status status;
-    RGM_GOTO(find(&a, err));
-    RGM_GOTO(rgm_table_rows(&rgm_annotation_times_desc, out, a.groups.count, err));
+    RGM_RELEASED(annotations_release) annotations a = {.view = view};
+    RGM_TRY(find(&a, err));
+    RGM_TRY(rgm_table_rows(&rgm_annotation_times_desc, out, a.groups.count, err));
     for (size_t i = 0; i < a.count; i++) add_annotation(&a, i, out);
     add_device_work(&a, policy->annotation_depth < 1e6 ? (int64_t)policy->annotation_depth : 1000000, out);
     spread_cut(&a);
     finish(&a, out);
-    RGM_GOTO(rgm_order_rows(&rgm_annotation_times_desc, out, compare, &view->run->strings, err));
-done:
-    annotations_release(&a);
-    return status;
+    return rgm_order_rows(&rgm_annotation_times_desc, out, compare, &view->run->strings, err);
 }

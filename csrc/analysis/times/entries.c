@@ -223,22 +223,15 @@ rgm_status rgm_entries_compute(const rgm_run *run, const rgm_view *view, rgm_ent
     size_t scopes = 0;
     for (size_t i = 0; i < spans->rows; i++) scopes += is_scope(spans, i);
     RGM_TRY(rgm_table_reserve(&rgm_entries_desc, entries, RGM_ALL_COLUMNS, scopes ? scopes : 1, err));
-    uint32_t *row_of_span = rgm_malloc((spans->rows + 1) * sizeof *row_of_span);
-    int64_t *covered = rgm_malloc((scopes + 1) * sizeof *covered);
-    rgm_status status = RGM_OK;
-    if (!row_of_span || !covered) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint32_t *row_of_span = rgm_malloc((spans->rows + 1) * sizeof *row_of_span);
+    RGM_FREED int64_t *covered = rgm_malloc((scopes + 1) * sizeof *covered);
+    if (!row_of_span || !covered) return rgm_error_no_memory(err);
     entries->rows = 0;
     derive(spans, entries, row_of_span, covered);
     take_own(spans, entries);
-    RGM_GOTO(sampled_peaks(run, entries, err));
+    RGM_TRY(sampled_peaks(run, entries, err));
     measured_memory(run, entries, row_of_span);
     device_times(run, entries, row_of_span);
-    if (view && view->n_work > 0) RGM_GOTO(device_work(view, entries, row_of_span, err));
-done:
-    rgm_free(covered);
-    rgm_free(row_of_span);
-    return status;
+    if (view && view->n_work > 0) RGM_TRY(device_work(view, entries, row_of_span, err));
+    return RGM_OK;
 }

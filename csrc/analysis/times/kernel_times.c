@@ -57,11 +57,10 @@ static void find_modules(const rgm_view *view, uint8_t *names) {
 static rgm_status module_keys(kernels *k, rgm_error *err) {
     const rgm_view *view = k->view;
     const rgm_operators *operators = &view->run->operators;
-    uint8_t *names = rgm_calloc(view->n_strings + 1, 1);
-    int32_t *frame = rgm_malloc((view->n_spans + 1) * sizeof *frame);
-    rgm_name *recorded = rgm_calloc(view->n_spans + 1, sizeof *recorded);
-    rgm_status status = names && frame && recorded ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED uint8_t *names = rgm_calloc(view->n_strings + 1, 1);
+    RGM_FREED int32_t *frame = rgm_malloc((view->n_spans + 1) * sizeof *frame);
+    RGM_FREED rgm_name *recorded = rgm_calloc(view->n_spans + 1, sizeof *recorded);
+    if (!names || !frame || !recorded) return rgm_error_no_memory(err);
     find_modules(view, names);
     rgm_enclosing(view, is_module, names, frame);
     for (size_t i = 0; operators->module && i < operators->rows; i++)
@@ -72,11 +71,7 @@ static rgm_status module_keys(kernels *k, rgm_error *err) {
         int32_t module = from >= 0 ? frame[from] : -1;
         k->keys[w] = module >= 0 ? rgm_view_name(view, (size_t)module) : op >= 0 ? recorded[op] : 0;
     }
-done:
-    rgm_free(names);
-    rgm_free(frame);
-    rgm_free(recorded);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status find_keys(kernels *k, rgm_error *err) {
@@ -125,11 +120,10 @@ static void sort_groups(const kernels *k, const int64_t *totals, uint32_t *order
 // Numbers the groups by their rank; all from `top` on become one.
 static rgm_status rank(kernels *k, uint32_t top, rgm_error *err) {
     uint32_t count = k->groups.count;
-    int64_t *totals = rgm_calloc((size_t)count + 1, sizeof *totals);
-    uint32_t *order = rgm_malloc(((size_t)count + 1) * sizeof *order);
-    uint32_t *place = rgm_malloc(((size_t)count + 1) * sizeof *place);
-    rgm_status status = totals && order && place ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED int64_t *totals = rgm_calloc((size_t)count + 1, sizeof *totals);
+    RGM_FREED uint32_t *order = rgm_malloc(((size_t)count + 1) * sizeof *order);
+    RGM_FREED uint32_t *place = rgm_malloc(((size_t)count + 1) * sizeof *place);
+    if (!totals || !order || !place) return rgm_error_no_memory(err);
     for (size_t w = 0; w < k->count; w++) {
         uint32_t group = k->groups.of[w];
         totals[group] = rgm_add_bounded(totals[group], k->view->run->spans.duration_ns[k->view->work[w]]);
@@ -137,12 +131,7 @@ static rgm_status rank(kernels *k, uint32_t top, rgm_error *err) {
     for (uint32_t g = 0; g < count; g++) order[g] = g;
     sort_groups(k, totals, order, place);
     for (uint32_t r = 0; r < count; r++) place[order[r]] = r < top ? r : top;
-    RGM_GOTO(rgm_groups_merge(&k->groups, place, count > top ? top + 1 : count, k->count, err));
-done:
-    rgm_free(totals);
-    rgm_free(order);
-    rgm_free(place);
-    return status;
+    return rgm_groups_merge(&k->groups, place, count > top ? top + 1 : count, k->count, err);
 }
 
 // --- figures ----------------------------------------------------------------------------------------------
@@ -258,18 +247,14 @@ static rgm_status kernels_init(kernels *k, rgm_error *err) {
 
 rgm_status rgm_kernel_times_compute(const rgm_view *view, const rgm_policy *policy,
                                     const rgm_question *question, rgm_kernel_times *out, rgm_error *err) {
-    kernels k = {.view = view, .by = question->group_by, .count = view->n_work};
-    rgm_status status;
+    RGM_RELEASED(kernels_release) kernels k = {.view = view, .by = question->group_by, .count = view->n_work};
     if (k.by < BY_NAME || k.by > BY_MODULE)
         return rgm_error_set(err, RGM_INVALID, "kernel_times cannot group by %d", k.by);
-    RGM_GOTO(kernels_init(&k, err));
+    RGM_TRY(kernels_init(&k, err));
     uint32_t distinct = k.groups.count;
     bool all = policy->kernels_top < 1 || policy->kernels_top >= distinct;
     uint32_t top = all ? distinct : (uint32_t)policy->kernels_top;
-    RGM_GOTO(rank(&k, top, err));
-    RGM_GOTO(rgm_table_rows(&rgm_kernel_times_desc, out, k.groups.count, err));
-    RGM_GOTO(fill(&k, policy, top, distinct, out, err));
-done:
-    kernels_release(&k);
-    return status;
+    RGM_TRY(rank(&k, top, err));
+    RGM_TRY(rgm_table_rows(&rgm_kernel_times_desc, out, k.groups.count, err));
+    return fill(&k, policy, top, distinct, out, err);
 }

@@ -81,17 +81,13 @@ static int compare(const void *table, const void *context, uint32_t x, uint32_t 
 rgm_status rgm_lines_compute(const rgm_view *view, const rgm_policy *policy, const rgm_question *question,
                              rgm_lines *out, rgm_error *err) {
     (void)policy;
-    counting c = {.view = view, .run = view->run};
+    RGM_RELEASED(counting_release) counting c = {.view = view, .run = view->run};
     const rgm_samples *samples = &view->run->samples;
-    rgm_status status;
-    RGM_GOTO(counting_init(&c, (rgm_place_kind)question->group_by, err));
-    RGM_GOTO(rgm_table_rows(&rgm_lines_desc, out, c.places.count, err));
+    RGM_TRY(counting_init(&c, (rgm_place_kind)question->group_by, err));
+    RGM_TRY(rgm_table_rows(&rgm_lines_desc, out, c.places.count, err));
     for (size_t i = 0; i < samples->rows; i++)
         c.found[samples->stack[i] * (size_t)RGM_SAMPLE_STATE_COUNT + samples->state[i]]++;
     for (size_t i = 0; c.places.count && i < view->run->stacks.rows; i++) add_stack(&c, i, out);
     finish(&c, out);
-    RGM_GOTO(rgm_order_rows(&rgm_lines_desc, out, compare, &view->run->strings, err));
-done:
-    counting_release(&c);
-    return status;
+    return rgm_order_rows(&rgm_lines_desc, out, compare, &view->run->strings, err);
 }

@@ -205,21 +205,17 @@ static int compare(const void *table, const void *context, uint32_t a, uint32_t 
 rgm_status rgm_operator_flops_compute(const rgm_view *view, const rgm_policy *policy,
                                       const rgm_question *question, rgm_operator_flops *out, rgm_error *err) {
     (void)policy;
-    flops f = {.view = view};
+    RGM_RELEASED(flops_release) flops f = {.view = view};
     int by = question->group_by;
-    rgm_status status;
     if (by < BY_SHAPES || by > BY_CALL)
         return rgm_error_set(err, RGM_INVALID, "operator_flops cannot group by %d", by);
-    RGM_GOTO(rgm_op_tree_init(&f.tree, view, err));
-    RGM_GOTO(find_items(&f, err));
+    RGM_TRY(rgm_op_tree_init(&f.tree, view, err));
+    RGM_TRY(find_items(&f, err));
     read_arguments(&f);
-    RGM_GOTO(find_work(&f, err));
-    RGM_GOTO(choose(&f, err));
-    RGM_GOTO(group_rows(&f, by, err));
-    RGM_GOTO(rgm_table_rows(&rgm_operator_flops_desc, out, f.groups.count, err));
+    RGM_TRY(find_work(&f, err));
+    RGM_TRY(choose(&f, err));
+    RGM_TRY(group_rows(&f, by, err));
+    RGM_TRY(rgm_table_rows(&rgm_operator_flops_desc, out, f.groups.count, err));
     fill(&f, by, out);
-    RGM_GOTO(rgm_order_rows(&rgm_operator_flops_desc, out, compare, &view->run->strings, err));
-done:
-    flops_release(&f);
-    return status;
+    return rgm_order_rows(&rgm_operator_flops_desc, out, compare, &view->run->strings, err);
 }

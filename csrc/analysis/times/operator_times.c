@@ -29,10 +29,9 @@ static void operators_release(operators *o) {
 
 static rgm_status find_groups(operators *o, int by, rgm_error *err) {
     const rgm_operators *recorded = &o->view->run->operators;
-    uint64_t *keys = rgm_malloc((o->tree.count + 1) * sizeof *keys);
+    RGM_FREED uint64_t *keys = rgm_malloc((o->tree.count + 1) * sizeof *keys);
     o->shapes = rgm_calloc(o->tree.count + 1, sizeof *o->shapes);
-    rgm_status status = keys && o->shapes ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_TRY(keys && o->shapes ? RGM_OK : rgm_error_no_memory(err));
     for (size_t i = 0; by == BY_SHAPES && recorded->shapes && i < recorded->rows; i++) {
         uint32_t span = recorded->span[i];
         if (span < o->view->n_spans && rgm_view_kind(o->view, span) == RGM_KIND_CPU_OP)
@@ -40,10 +39,7 @@ static rgm_status find_groups(operators *o, int by, rgm_error *err) {
     }
     for (size_t i = 0; i < o->tree.count; i++)
         keys[i] = (uint64_t)rgm_view_name(o->view, o->tree.rows[i]) << 32 | o->shapes[i];
-    RGM_GOTO(rgm_groups_init(&o->groups, keys, o->tree.count, err));
-done:
-    rgm_free(keys);
-    return status;
+    return rgm_groups_init(&o->groups, keys, o->tree.count, err);
 }
 
 static rgm_status find_outermost(operators *o, rgm_error *err) {
@@ -110,14 +106,13 @@ static int compare(const void *table, const void *context, uint32_t a, uint32_t 
 rgm_status rgm_operator_times_compute(const rgm_view *view, const rgm_policy *policy,
                                       const rgm_question *question, rgm_operator_times *out, rgm_error *err) {
     (void)policy;
-    operators o = {.view = view};
-    rgm_status status;
+    RGM_RELEASED(operators_release) operators o = {.view = view};
     if (question->group_by < BY_NAME || question->group_by > BY_SHAPES)
         return rgm_error_set(err, RGM_INVALID, "operator_times cannot group by %d", question->group_by);
-    RGM_GOTO(rgm_op_tree_init(&o.tree, view, err));
-    RGM_GOTO(find_groups(&o, question->group_by, err));
-    RGM_GOTO(find_outermost(&o, err));
-    RGM_GOTO(rgm_table_rows(&rgm_operator_times_desc, out, o.groups.count, err));
+    RGM_TRY(rgm_op_tree_init(&o.tree, view, err));
+    RGM_TRY(find_groups(&o, question->group_by, err));
+    RGM_TRY(find_outermost(&o, err));
+    RGM_TRY(rgm_table_rows(&rgm_operator_times_desc, out, o.groups.count, err));
     double all = 0;
     for (size_t g = 0; g < out->rows; g++) out->mean_ns[g] = 0;
     for (size_t i = 0; i < o.tree.count; i++) add_operator(&o, i, out);
@@ -128,8 +123,5 @@ rgm_status rgm_operator_times_compute(const rgm_view *view, const rgm_policy *po
     }
     for (size_t g = 0; g < out->rows; g++)
         if (all > 0) out->share[g] = (double)out->self_ns[g] / all;
-    RGM_GOTO(rgm_order_rows(&rgm_operator_times_desc, out, compare, &view->run->strings, err));
-done:
-    operators_release(&o);
-    return status;
+    return rgm_order_rows(&rgm_operator_times_desc, out, compare, &view->run->strings, err);
 }

@@ -307,16 +307,12 @@ static void put_scope(scopes *s, uint32_t scope, rgm_scope_device *out) {
 }
 
 static rgm_status put_operations(scopes *s, rgm_scope_device *out, rgm_error *err) {
-    rgm_keyed groups = {0};
-    rgm_status status = RGM_OK;
-    uint64_t *keys = rgm_malloc((s->tree.count + 1) * sizeof *keys);
-    rgm_ranked *ranked = rgm_malloc((s->tree.count + 1) * sizeof *ranked);
-    if (!keys || !ranked) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed groups = {0};
+    RGM_FREED uint64_t *keys = rgm_malloc((s->tree.count + 1) * sizeof *keys);
+    RGM_FREED rgm_ranked *ranked = rgm_malloc((s->tree.count + 1) * sizeof *ranked);
+    if (!keys || !ranked) return rgm_error_no_memory(err);
     for (size_t i = 0; i < s->tree.count; i++) keys[i] = rgm_view_name(s->view, s->tree.rows[i]);
-    RGM_GOTO(rgm_keyed_init(&groups, keys, s->tree.count, err));
+    RGM_TRY(rgm_keyed_init(&groups, keys, s->tree.count, err));
     for (size_t g = 0; g < groups.count; g++) {
         ranked[g] =
             (rgm_ranked){.text = rgm_view_text(s->view, (rgm_name)keys[groups.items[groups.first[g]]]),
@@ -331,31 +327,21 @@ static rgm_status put_operations(scopes *s, rgm_scope_device *out, rgm_error *er
     rgm_ranked_sort(ranked, groups.count);
     for (size_t i = 0; i < groups.count; i++) {
         uint32_t g = ranked[i].group;
-        RGM_GOTO(put_operation(s, groups.items + groups.first[g], groups.first[g + 1] - groups.first[g], out,
-                               err));
+        RGM_TRY(put_operation(s, groups.items + groups.first[g], groups.first[g + 1] - groups.first[g], out,
+                              err));
     }
-done:
-    rgm_free(keys);
-    rgm_free(ranked);
-    rgm_keyed_release(&groups);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_scope_device_compute(const rgm_view *view, const rgm_policy *policy,
                                     const rgm_question *question, rgm_scope_device *out, rgm_error *err) {
     (void)policy;
-    scopes s = {.by_capture = (question->group_by & BY_CAPTURE) != 0};
-    rgm_status status;
+    RGM_RELEASED(release) scopes s = {.by_capture = (question->group_by & BY_CAPTURE) != 0};
     if (question->group_by < 0 || question->group_by >= GROUPINGS)
         return rgm_error_set(err, RGM_INVALID, "scope_device cannot group by %d", question->group_by);
-    RGM_GOTO(init(&s, view, err));
-    if (question->group_by & BY_SCOPE) {
-        RGM_GOTO(rgm_table_rows(&rgm_scope_device_desc, out, s.tree.count, err));
-        for (uint32_t i = 0; i < s.tree.count; i++) put_scope(&s, i, out);
-    } else {
-        status = put_operations(&s, out, err);
-    }
-done:
-    release(&s);
-    return status;
+    RGM_TRY(init(&s, view, err));
+    if (!(question->group_by & BY_SCOPE)) return put_operations(&s, out, err);
+    RGM_TRY(rgm_table_rows(&rgm_scope_device_desc, out, s.tree.count, err));
+    for (uint32_t i = 0; i < s.tree.count; i++) put_scope(&s, i, out);
+    return RGM_OK;
 }

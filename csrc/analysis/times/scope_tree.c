@@ -35,12 +35,9 @@ int32_t rgm_scope_tree_above(const rgm_scope_tree *s, uint32_t row) {
 
 static rgm_status number_scopes(rgm_scope_tree *s, rgm_error *err) {
     size_t n = s->view->n_spans;
-    rgm_status status = RGM_OK;
-    uint32_t *child = rgm_malloc((n + 1) * sizeof *child), *sibling = rgm_malloc((n + 1) * sizeof *sibling);
-    if (!child || !sibling) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint32_t *child = rgm_malloc((n + 1) * sizeof *child);
+    RGM_FREED uint32_t *sibling = rgm_malloc((n + 1) * sizeof *sibling);
+    if (!child || !sibling) return rgm_error_no_memory(err);
     // Place n of `child` is the root; lists are made backwards, so that they come out in order of row.
     for (size_t i = 0; i <= n; i++) child[i] = sibling[i] = UINT32_MAX;
     for (size_t i = n; i-- > 0;) {
@@ -66,10 +63,7 @@ static rgm_status number_scopes(rgm_scope_tree *s, rgm_error *err) {
             if (at == root) break;
             at = sibling[at];
         }
-done:
-    rgm_free(child);
-    rgm_free(sibling);
-    return status;
+    return RGM_OK;
 }
 
 // Counts first, then places.

@@ -63,13 +63,12 @@ static step step_of(const rgm_view *view, size_t row, int32_t number) {
 
 // Sorts by key. One step that is drawn twice, as on two threads, counts from its first start to its last end.
 static rgm_status merge_steps(stepping *s, rgm_error *err) {
-    uint64_t *keys = rgm_malloc((s->count + 1) * sizeof *keys);
-    uint32_t *order = rgm_malloc((s->count + 1) * sizeof *order);
-    step *sorted = rgm_malloc((s->count + 1) * sizeof *sorted);
-    rgm_status status = keys && order && sorted ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED uint64_t *keys = rgm_malloc((s->count + 1) * sizeof *keys);
+    RGM_FREED uint32_t *order = rgm_malloc((s->count + 1) * sizeof *order);
+    RGM_FREED step *sorted = rgm_malloc((s->count + 1) * sizeof *sorted);
+    if (!keys || !order || !sorted) return rgm_error_no_memory(err);
     for (size_t i = 0; i < s->count; i++) keys[i] = s->steps[i].key;
-    RGM_GOTO(rgm_sort_order(keys, s->count, order, err));
+    RGM_TRY(rgm_sort_order(keys, s->count, order, err));
     size_t kept = 0;
     for (size_t i = 0; i < s->count; i++) {
         const step *next = &s->steps[order[i]];
@@ -91,11 +90,7 @@ static rgm_status merge_steps(stepping *s, rgm_error *err) {
     s->steps = sorted;
     s->count = kept;
     sorted = NULL;
-done:
-    rgm_free(keys);
-    rgm_free(order);
-    rgm_free(sorted);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status find_steps(stepping *s, rgm_error *err) {
@@ -136,20 +131,19 @@ static bool is_step(const stepping *s, uint32_t row) { return s->numbers[rgm_vie
 // Union of the outermost operators of each step over all its threads; a step that is itself an operator is
 // none of them.
 static rgm_status add_operators(stepping *s, rgm_error *err) {
-    rgm_op_tree tree = {0};
-    uint64_t *starts = NULL;
-    uint32_t *order = NULL, *rows = NULL;
-    rgm_status status;
-    RGM_GOTO(rgm_op_tree_init(&tree, s->view, err));
-    RGM_GOTO(RGM_ROWS(starts, tree.count, err));
-    RGM_GOTO(RGM_ROWS(order, tree.count, err));
-    RGM_GOTO(RGM_ROWS(rows, tree.count, err));
+    RGM_RELEASED(rgm_op_tree_release) rgm_op_tree tree = {0};
+    RGM_FREED uint64_t *starts = NULL;
+    RGM_FREED uint32_t *order = NULL, *rows = NULL;
+    RGM_TRY(rgm_op_tree_init(&tree, s->view, err));
+    RGM_TRY(RGM_ROWS(starts, tree.count, err));
+    RGM_TRY(RGM_ROWS(order, tree.count, err));
+    RGM_TRY(RGM_ROWS(rows, tree.count, err));
     size_t count = 0;
     for (size_t i = 0; i < tree.count; i++)
         if (!is_step(s, tree.rows[i]) && (tree.parent[i] < 0 || is_step(s, tree.rows[tree.parent[i]])))
             rows[count++] = tree.rows[i];
     for (size_t i = 0; i < count; i++) starts[i] = rgm_sort_key_i64(rgm_view_start(s->view, rows[i]));
-    RGM_GOTO(rgm_sort_order(starts, count, order, err));
+    RGM_TRY(rgm_sort_order(starts, count, order, err));
     for (size_t i = 0; i < count; i++) {
         uint32_t row = rows[order[i]];
         step *in = find_step(s, row);
@@ -161,12 +155,7 @@ static rgm_status add_operators(stepping *s, rgm_error *err) {
         in->operators_ns = rgm_add_bounded(in->operators_ns, rgm_subtract_bounded(end, start));
         in->covered = end;
     }
-done:
-    rgm_op_tree_release(&tree);
-    rgm_free(starts);
-    rgm_free(order);
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }
 
 // --- device work ------------------------------------------------------------------------------------------
@@ -253,23 +242,17 @@ rgm_status rgm_step_times_compute(const rgm_view *view, const rgm_policy *policy
                                   const rgm_question *question, rgm_step_times *out, rgm_error *err) {
     (void)policy;
     (void)question;
-    stepping s = {.view = view};
-    uint32_t *rows = NULL;
-    rgm_status status;
-    RGM_GOTO(find_steps(&s, err));
-    if (s.count) RGM_GOTO(add_operators(&s, err));
-    RGM_GOTO(find_work(&s, err));
-    rows = rgm_malloc((s.n_work + 1) * sizeof *rows);
+    RGM_RELEASED(stepping_release) stepping s = {.view = view};
+    RGM_TRY(find_steps(&s, err));
+    if (s.count) RGM_TRY(add_operators(&s, err));
+    RGM_TRY(find_work(&s, err));
+    RGM_FREED uint32_t *rows = rgm_malloc((s.n_work + 1) * sizeof *rows);
     size_t bare = 0, to = s.groups.count;
     for (size_t i = 0; i < s.count; i++) bare += !s.steps[i].worked;
-    RGM_GOTO(rows ? RGM_OK : rgm_error_no_memory(err));
-    RGM_GOTO(rgm_table_rows(&rgm_step_times_desc, out, to + bare, err));
+    RGM_TRY(rows ? RGM_OK : rgm_error_no_memory(err));
+    RGM_TRY(rgm_table_rows(&rgm_step_times_desc, out, to + bare, err));
     for (uint32_t group = 0; group < s.groups.count; group++) describe_device(&s, group, out, group, rows);
     for (size_t i = 0; i < s.count; i++)
         if (!s.steps[i].worked) describe_host(&s.steps[i], out, to++);
-    RGM_GOTO(rgm_order_rows(&rgm_step_times_desc, out, compare, NULL, err));
-done:
-    rgm_free(rows);
-    stepping_release(&s);
-    return status;
+    return rgm_order_rows(&rgm_step_times_desc, out, compare, NULL, err);
 }

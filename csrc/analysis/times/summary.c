@@ -194,17 +194,13 @@ static void walk_tree(const rgm_run *run, const rgm_entries *entries, const grou
 // Total time without what is inside another call of the same operation.
 static rgm_status totals(const rgm_run *run, const rgm_entries *entries, const grouping *g, rgm_summary *s,
                          rgm_error *err) {
-    forest f = {0};
-    rgm_status status = RGM_OK;
-    uint32_t *open = rgm_calloc((size_t)g->count + 1, sizeof *open);
+    RGM_RELEASED(forest_release) forest f = {0};
+    RGM_FREED uint32_t *open = rgm_calloc((size_t)g->count + 1, sizeof *open);
     if (!open) return rgm_error_no_memory(err);
-    RGM_GOTO(forest_grow(run, entries, &f, err));
+    RGM_TRY(forest_grow(run, entries, &f, err));
     for (size_t i = 0; i < entries->rows; i++)
         if (f.parent[i] == NONE) walk_tree(run, entries, g, &f, (uint32_t)i, open, s);
-done:
-    forest_release(&f);
-    rgm_free(open);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status moments(const grouping *g, const rgm_policy *policy, rgm_summary *s, rgm_error *err) {
@@ -244,16 +240,12 @@ static int compare_rows(const void *table, const void *context, uint32_t a, uint
 
 rgm_status rgm_summary_compute(const rgm_run *run, const rgm_entries *entries, const rgm_policy *policy,
                                rgm_summary *summary, rgm_error *err) {
-    grouping g = {0};
-    rgm_status status = RGM_OK;
-    RGM_GOTO(number_operations(run, entries, &g, err));
-    RGM_GOTO(group_durations(run, entries, &g, err));
-    RGM_GOTO(rgm_table_rows(&rgm_summary_desc, summary, g.count, err));
+    RGM_RELEASED(grouping_release) grouping g = {0};
+    RGM_TRY(number_operations(run, entries, &g, err));
+    RGM_TRY(group_durations(run, entries, &g, err));
+    RGM_TRY(rgm_table_rows(&rgm_summary_desc, summary, g.count, err));
     for (size_t i = 0; i < entries->rows; i++) add_entry(run, entries, i, summary, g.of_row[i]);
-    RGM_GOTO(totals(run, entries, &g, summary, err));
-    RGM_GOTO(moments(&g, policy, summary, err));
-    RGM_GOTO(rgm_order_rows(&rgm_summary_desc, summary, compare_rows, &run->strings, err));
-done:
-    grouping_release(&g);
-    return status;
+    RGM_TRY(totals(run, entries, &g, summary, err));
+    RGM_TRY(moments(&g, policy, summary, err));
+    return rgm_order_rows(&rgm_summary_desc, summary, compare_rows, &run->strings, err);
 }

@@ -72,18 +72,11 @@ rgm_status rgm_active_times_compute(const rgm_view *view, const rgm_policy *poli
     (void)policy;
     size_t row;
     RGM_TRY(rgm_table_append(&rgm_active_times_desc, out, RGM_ALL_COLUMNS, &row, err));
-    uint64_t *keys = rgm_malloc((view->n_spans + 1) * sizeof *keys);
-    uint32_t *order = rgm_malloc((view->n_spans + 1) * sizeof *order);
-    rgm_status status = RGM_OK;
-    if (!keys || !order) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint64_t *keys = rgm_malloc((view->n_spans + 1) * sizeof *keys);
+    RGM_FREED uint32_t *order = rgm_malloc((view->n_spans + 1) * sizeof *order);
+    if (!keys || !order) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_spans; i++) keys[i] = rgm_sort_key_i64(rgm_view_start(view, i));
-    RGM_GOTO(rgm_sort_order(keys, view->n_spans, order, err));
+    RGM_TRY(rgm_sort_order(keys, view->n_spans, order, err));
     sweep(view, order, question->group_by, out);
-done:
-    rgm_free(keys);
-    rgm_free(order);
-    return status;
+    return RGM_OK;
 }

@@ -29,30 +29,22 @@ static bool is_sample(const rgm_counters *samples, size_t row) {
 // Two stable sorts: by time, then by series and device.
 static rgm_status sort_samples(sorted *s, rgm_error *err) {
     size_t rows = s->samples->rows, kept = 0;
-    uint32_t *by_time = rgm_malloc((rows + 1) * sizeof *by_time);
-    uint32_t *by_key = rgm_malloc((rows + 1) * sizeof *by_key);
-    uint64_t *keys = rgm_malloc((rows + 1) * sizeof *keys);
-    rgm_status status = RGM_OK;
+    RGM_FREED uint32_t *by_time = rgm_malloc((rows + 1) * sizeof *by_time);
+    RGM_FREED uint32_t *by_key = rgm_malloc((rows + 1) * sizeof *by_key);
+    RGM_FREED uint64_t *keys = rgm_malloc((rows + 1) * sizeof *keys);
     s->order = rgm_malloc((rows + 1) * sizeof *s->order);
-    if (!by_time || !by_key || !keys || !s->order) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!by_time || !by_key || !keys || !s->order) return rgm_error_no_memory(err);
     for (size_t i = 0; i < rows; i++) keys[i] = rgm_sort_key_i64(RGM_CELL(s->samples, time_ns, i, 0));
-    RGM_GOTO(rgm_sort_order(keys, rows, by_time, err));
+    RGM_TRY(rgm_sort_order(keys, rows, by_time, err));
     for (size_t i = 0; i < rows; i++)
         if (is_sample(s->samples, by_time[i])) by_time[kept++] = by_time[i];
     for (size_t i = 0; i < kept; i++)
         keys[i] = (uint64_t)RGM_CELL(s->samples, series, by_time[i], 0) << 16 |
                   (uint16_t)(RGM_CELL(s->samples, device, by_time[i], -1) + 1);
-    RGM_GOTO(rgm_sort_order(keys, kept, by_key, err));
+    RGM_TRY(rgm_sort_order(keys, kept, by_key, err));
     for (size_t i = 0; i < kept; i++) s->order[i] = by_time[by_key[i]];
     s->count = kept;
-done:
-    rgm_free(by_time);
-    rgm_free(by_key);
-    rgm_free(keys);
-    return status;
+    return RGM_OK;
 }
 
 // `since` is the number of samples that the row stands for.

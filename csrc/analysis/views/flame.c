@@ -167,21 +167,18 @@ static rgm_status add_lane(tree *t, size_t lane, uint32_t bottom, uint32_t *open
 }
 
 static rgm_status add_host(tree *t, int32_t group_by, rgm_error *err) {
-    uint32_t *open = rgm_malloc((t->view->n_spans + 1) * sizeof *open);
+    RGM_FREED uint32_t *open = rgm_malloc((t->view->n_spans + 1) * sizeof *open);
     if (!open) return rgm_error_no_memory(err);
-    rgm_status status = RGM_OK;
     for (size_t lane = 0; lane < t->view->n_lanes; lane++) {
         uint32_t bottom = 0;
         if (!is_host_lane(t->view, lane) || t->view->lane_first[lane] == t->view->lane_first[lane + 1])
             continue;
         if (group_by == BY_THREAD)
-            RGM_GOTO(child_of(t, 0, RGM_FLAME_LANE, (uint32_t)lane, RGM_KIND_OTHER, &bottom, err));
+            RGM_TRY(child_of(t, 0, RGM_FLAME_LANE, (uint32_t)lane, RGM_KIND_OTHER, &bottom, err));
         begin(&t->nodes[bottom], rgm_view_start(t->view, t->view->lane_spans[t->view->lane_first[lane]]));
-        RGM_GOTO(add_lane(t, lane, bottom, open, err));
+        RGM_TRY(add_lane(t, lane, bottom, open, err));
     }
-done:
-    rgm_free(open);
-    return status;
+    return RGM_OK;
 }
 
 // --- device -----------------------------------------------------------------------------------------------
@@ -324,25 +321,18 @@ static rgm_status push_children(tree *t, uint32_t parent, int32_t row, waiting *
 
 static rgm_status emit_all(tree *t, rgm_flame *out, rgm_error *err) {
     // A small node takes the place of two others, so neither array can run over.
-    waiting *stack = rgm_malloc((t->count + 1) * sizeof *stack);
-    ranked *scratch = rgm_malloc((t->count + 1) * sizeof *scratch);
-    rgm_status status = RGM_OK;
+    RGM_FREED waiting *stack = rgm_malloc((t->count + 1) * sizeof *stack);
+    RGM_FREED ranked *scratch = rgm_malloc((t->count + 1) * sizeof *scratch);
     size_t depth = 0;
-    if (!stack || !scratch) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!stack || !scratch) return rgm_error_no_memory(err);
     stack[depth++] = (waiting){0, -1};
     while (depth) {
         waiting next = stack[--depth];
         size_t row;
-        RGM_GOTO(emit(t, next.node, next.parent, out, &row, err));
-        RGM_GOTO(push_children(t, next.node, (int32_t)row, stack, &depth, scratch, err));
+        RGM_TRY(emit(t, next.node, next.parent, out, &row, err));
+        RGM_TRY(push_children(t, next.node, (int32_t)row, stack, &depth, scratch, err));
     }
-done:
-    rgm_free(stack);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }
 
 // Rows in preorder; below one row by host time, then device time, the longest first, ties by name; gathered
@@ -350,18 +340,14 @@ done:
 rgm_status rgm_flame_compute(const rgm_view *view, const rgm_policy *policy, const rgm_question *question,
                              rgm_flame *out, rgm_error *err) {
     if (!view->n_spans) return RGM_OK;
-    tree t = {.view = view, .policy = policy};
-    rgm_status status;
+    RGM_RELEASED(tree_release) tree t = {.view = view, .policy = policy};
     uint32_t all;
     t.node_of = rgm_malloc(view->n_spans * sizeof *t.node_of);
     if (!t.node_of) return rgm_error_no_memory(err);
     memset(t.node_of, 0xFF, view->n_spans * sizeof *t.node_of);
-    RGM_GOTO(append(&t, NONE, RGM_FLAME_ALL, 0, RGM_KIND_OTHER, &all, err));
-    RGM_GOTO(add_host(&t, question->group_by, err));
-    RGM_GOTO(add_device(&t, err));
+    RGM_TRY(append(&t, NONE, RGM_FLAME_ALL, 0, RGM_KIND_OTHER, &all, err));
+    RGM_TRY(add_host(&t, question->group_by, err));
+    RGM_TRY(add_device(&t, err));
     add_totals(&t);
-    RGM_GOTO(emit_all(&t, out, err));
-done:
-    tree_release(&t);
-    return status;
+    return emit_all(&t, out, err);
 }

@@ -65,23 +65,16 @@ static void place_plain(const rgm_view *view, rgm_span_lines *l, size_t lane, in
 
 rgm_status rgm_span_lines_init(rgm_span_lines *l, const rgm_view *view, rgm_error *err) {
     *l = (rgm_span_lines){.first = INT64_MAX, .last = INT64_MIN};
-    rgm_status status = RGM_OK;
-    uint8_t *placed = rgm_calloc(view->n_spans + 1, 1);
-    int64_t *ends = rgm_malloc(RGM_SPAN_LINES_MOST * sizeof *ends);
+    RGM_FREED uint8_t *placed = rgm_calloc(view->n_spans + 1, 1);
+    RGM_FREED int64_t *ends = rgm_malloc(RGM_SPAN_LINES_MOST * sizeof *ends);
     l->line = rgm_malloc((view->n_spans + 1) * sizeof *l->line);
     l->plain = rgm_malloc((view->n_spans + 1) * sizeof *l->plain);
-    if (!placed || !ends || !l->line || !l->plain) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!placed || !ends || !l->line || !l->plain) return rgm_error_no_memory(err);
     for (size_t lane = 0; lane < view->n_lanes; lane++) {
         place_lane(view, l, lane, ends, placed);
         place_plain(view, l, lane, ends, placed);
     }
-done:
-    rgm_free(placed);
-    rgm_free(ends);
-    return status;
+    return RGM_OK;
 }
 
 void rgm_span_lines_release(rgm_span_lines *l) {

@@ -234,10 +234,9 @@ static rgm_status draw_line(const rgm_tiles *t, const rgm_tile *tile, size_t lin
 // Rows of launches that are in the tile too.
 static rgm_status link_launches(const rgm_view *view, rgm_timeline_blocks *out, rgm_error *err) {
     if (!view->launched_first || out->rows == 0) return RGM_OK;
-    uint32_t *order = rgm_malloc(out->rows * sizeof *order);
-    rgm_status status = RGM_OK;
+    RGM_FREED uint32_t *order = rgm_malloc(out->rows * sizeof *order);
     if (!order) return rgm_error_no_memory(err);
-    RGM_GOTO(rgm_sort_order_i64(out->span, out->rows, order, err));
+    RGM_TRY(rgm_sort_order_i64(out->span, out->rows, order, err));
     for (size_t row = 0; row < out->rows; row++) {
         int32_t launch = view->launch[out->span[row]];
         if (launch < 0 || out->count[row] > 1) continue;
@@ -246,9 +245,7 @@ static rgm_status link_launches(const rgm_view *view, rgm_timeline_blocks *out, 
         if (search.low < out->rows && out->span[order[search.low]] == launch)
             out->launch[row] = order[search.low];
     }
-done:
-    rgm_free(order);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_tiles_draw(const rgm_tiles *t, const rgm_tile *tile, rgm_timeline_blocks *out,

@@ -45,21 +45,14 @@ static rgm_status keep_longest(const rgm_view *view, layout *l, size_t most, rgm
         memset(l->kept, 1, view->n_spans);
         return RGM_OK;
     }
-    uint32_t *order = rgm_malloc((view->n_spans + 1) * sizeof *order);
-    uint64_t *keys = rgm_malloc((view->n_spans + 1) * sizeof *keys);
-    rgm_status status = RGM_OK;
-    if (!order || !keys) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED uint32_t *order = rgm_malloc((view->n_spans + 1) * sizeof *order);
+    RGM_FREED uint64_t *keys = rgm_malloc((view->n_spans + 1) * sizeof *keys);
+    if (!order || !keys) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_spans; i++)
         keys[i] = UINT64_MAX - (uint64_t)view->run->spans.duration_ns[i];
-    RGM_GOTO(rgm_sort_order(keys, view->n_spans, order, err));
+    RGM_TRY(rgm_sort_order(keys, view->n_spans, order, err));
     for (size_t i = 0; i < most; i++) l->kept[order[i]] = 1;
-done:
-    rgm_free(order);
-    rgm_free(keys);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status add_row(const rgm_view *view, layout *l, uint32_t span, rgm_timeline_blocks *out,
@@ -115,18 +108,15 @@ rgm_status rgm_timeline_blocks_compute(const rgm_view *view, const rgm_policy *p
                                        rgm_error *err) {
     (void)question;
     size_t most = policy->timeline_max_spans > 0 ? (size_t)policy->timeline_max_spans : 0;
-    layout l = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_span_lines_init(&l.lines, view, err));
-    RGM_GOTO(layout_allocate(&l, view->n_spans, err));
-    RGM_GOTO(keep_longest(view, &l, most, err));
+    RGM_RELEASED(layout_release) layout l = {0};
+    RGM_TRY(rgm_span_lines_init(&l.lines, view, err));
+    RGM_TRY(layout_allocate(&l, view->n_spans, err));
+    RGM_TRY(keep_longest(view, &l, most, err));
     size_t buckets = l.lines.lines ? most / l.lines.lines : 0;
     if (buckets < LEAST_BUCKETS) buckets = LEAST_BUCKETS;
     if (buckets > MOST_BUCKETS) buckets = MOST_BUCKETS;
     int64_t width = view->n_spans ? (l.lines.last - l.lines.first) / (int64_t)buckets + 1 : 1;
-    for (size_t lane = 0; lane < view->n_lanes; lane++) RGM_GOTO(emit_lane(view, &l, lane, width, out, err));
+    for (size_t lane = 0; lane < view->n_lanes; lane++) RGM_TRY(emit_lane(view, &l, lane, width, out, err));
     link_launches(view, &l, out);
-done:
-    layout_release(&l);
-    return status;
+    return RGM_OK;
 }

@@ -73,17 +73,13 @@ static void follow(rgm_backlog *queue, const rgm_streams *tracks, size_t track) 
 }
 
 rgm_status rgm_backlog_each(const rgm_view *view, rgm_backlog_look look, void *context, rgm_error *err) {
-    rgm_streams tracks = {0};
-    rgm_backlog queue = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_streams_init(&tracks, view, true, err));
-    RGM_GOTO(init(&queue, &tracks, err));
+    RGM_RELEASED(rgm_streams_release) rgm_streams tracks = {0};
+    RGM_RELEASED(release) rgm_backlog queue = {0};
+    RGM_TRY(rgm_streams_init(&tracks, view, true, err));
+    RGM_TRY(init(&queue, &tracks, err));
     for (size_t t = 0; t < tracks.count; t++) {
         follow(&queue, &tracks, t);
-        RGM_GOTO(look(context, &tracks, t, &queue, err));
+        RGM_TRY(look(context, &tracks, t, &queue, err));
     }
-done:
-    release(&queue);
-    rgm_streams_release(&tracks);
-    return status;
+    return RGM_OK;
 }

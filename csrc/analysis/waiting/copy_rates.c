@@ -67,17 +67,14 @@ static rgm_status put(rgm_copy_rates *out, const rgm_view *view, const rgm_polic
 rgm_status rgm_copy_rates_compute(const rgm_view *view, const rgm_policy *policy,
                                   const rgm_question *question, rgm_copy_rates *out, rgm_error *err) {
     (void)question;
-    rgm_bandwidth bandwidth;
+    RGM_RELEASED(rgm_bandwidth_release) rgm_bandwidth bandwidth = {0};
     RGM_TRY(rgm_bandwidth_init(&bandwidth, view, err));
     size_t steps = bandwidth.count ? bandwidth.series[bandwidth.count - 1].end : 0, count;
-    held *held_for = rgm_malloc((steps + 1) * sizeof *held_for);
-    rgm_status status = held_for ? RGM_OK : rgm_error_no_memory(err);
-    for (size_t s = 0; status == RGM_OK && s < bandwidth.count; s++) {
-        RGM_GOTO(hold(&bandwidth, &bandwidth.series[s], held_for, &count, err));
-        status = put(out, view, policy, &bandwidth.series[s], held_for, count, err);
+    RGM_FREED held *held_for = rgm_malloc((steps + 1) * sizeof *held_for);
+    if (!held_for) return rgm_error_no_memory(err);
+    for (size_t s = 0; s < bandwidth.count; s++) {
+        RGM_TRY(hold(&bandwidth, &bandwidth.series[s], held_for, &count, err));
+        RGM_TRY(put(out, view, policy, &bandwidth.series[s], held_for, count, err));
     }
-done:
-    rgm_free(held_for);
-    rgm_bandwidth_release(&bandwidth);
-    return status;
+    return RGM_OK;
 }

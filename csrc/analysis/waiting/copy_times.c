@@ -72,24 +72,20 @@ static void count_copy(const copies *c, rgm_copy_times *out, size_t row, uint32_
 static rgm_status put_unions(copies *c, rgm_copy_times *out, size_t row, const uint32_t *items, size_t count,
                              rgm_error *err) {
     const rgm_view *view = c->view;
-    rgm_coverage all = {0}, known = {0};
+    RGM_RELEASED(rgm_coverage_release) rgm_coverage all = {0}, known = {0};
     size_t n_known = 0;
-    rgm_status status = RGM_OK;
     for (size_t i = 0; i < count; i++) {
         uint32_t copy = c->rows[items[i]];
-        RGM_GOTO(rgm_coverage_add(&all, rgm_view_start(view, copy), rgm_view_end(view, copy), err));
+        RGM_TRY(rgm_coverage_add(&all, rgm_view_start(view, copy), rgm_view_end(view, copy), err));
         if (rgm_view_bytes(view, copy) < 0) continue;
-        RGM_GOTO(rgm_coverage_add(&known, rgm_view_start(view, copy), rgm_view_end(view, copy), err));
+        RGM_TRY(rgm_coverage_add(&known, rgm_view_start(view, copy), rgm_view_end(view, copy), err));
         c->values[n_known++] = rgm_view_bytes(view, copy);
     }
     out->union_ns[row] = rgm_coverage_total(&all);
     int64_t active = rgm_coverage_total(&known);
     if (active) out->bandwidth[row] = (double)out->bytes[row] / (double)active * 1e9;
     out->median_bytes[row] = rgm_spread_of(c->values, n_known, c->scratch, 1).median;
-done:
-    rgm_coverage_release(&all);
-    rgm_coverage_release(&known);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status put_group(copies *c, rgm_copy_times *out, size_t group, rgm_error *err) {

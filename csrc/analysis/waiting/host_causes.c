@@ -42,13 +42,9 @@ static rgm_host_cause cause_of_span(const rgm_view *view, const int8_t *of_name,
 }
 
 rgm_status rgm_host_causes_find(const rgm_idle *idle, const rgm_view *view, uint8_t *causes, rgm_error *err) {
-    rgm_stretch_of_host *asked = rgm_calloc(idle->count + 1, sizeof *asked);
-    int8_t *of_name = rgm_malloc(view->n_strings + 1);
-    rgm_status status = RGM_OK;
-    if (!asked || !of_name) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED rgm_stretch_of_host *asked = rgm_calloc(idle->count + 1, sizeof *asked);
+    RGM_FREED int8_t *of_name = rgm_malloc(view->n_strings + 1);
+    if (!asked || !of_name) return rgm_error_no_memory(err);
     for (size_t i = 0; i < view->n_strings; i++) of_name[i] = cause_of_name(rgm_view_text(view, (rgm_name)i));
     for (size_t i = 0; i < idle->count; i++) {
         const rgm_gap *gap = &idle->gaps[i];
@@ -58,12 +54,9 @@ rgm_status rgm_host_causes_find(const rgm_idle *idle, const rgm_view *view, uint
         asked[i].start_ns = gap->start_ns;
         asked[i].end_ns = gap->start_ns + (late ? gap->before_launch_ns : gap->duration_ns);
     }
-    RGM_GOTO(rgm_host_activity_find(view, asked, idle->count, err));
+    RGM_TRY(rgm_host_activity_find(view, asked, idle->count, err));
     for (size_t i = 0; i < idle->count; i++)
         causes[i] =
             (uint8_t)(asked[i].lane < 0 ? RGM_HOST_OTHER : cause_of_span(view, of_name, asked[i].span));
-done:
-    rgm_free(asked);
-    rgm_free(of_name);
-    return status;
+    return RGM_OK;
 }

@@ -56,33 +56,23 @@ static int longer_first(const void *table, const void *context, uint32_t a, uint
 
 rgm_status rgm_idle_gaps_compute(const rgm_view *view, const rgm_policy *policy, const rgm_question *question,
                                  rgm_idle_gaps *out, rgm_error *err) {
-    rgm_idle idle = {0};
-    rgm_stretch_of_host *hosts = NULL;
-    rgm_idle_line *lines = NULL;
+    RGM_RELEASED(rgm_idle_release) rgm_idle idle = {0};
+    RGM_FREED rgm_idle_line *lines = NULL;
     size_t kept = 0, row;
-    rgm_status status;
-    RGM_GOTO(rgm_idle_init(&idle, view, policy, question->group_by == 1, err));
+    RGM_TRY(rgm_idle_init(&idle, view, policy, question->group_by == 1, err));
     for (size_t i = 0; i < idle.count; i++)
         if ((double)idle.gaps[i].duration_ns > policy->idle_min_ns) idle.gaps[kept++] = idle.gaps[i];
-    hosts = rgm_malloc((kept + 1) * sizeof *hosts);
-    if (!hosts) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED rgm_stretch_of_host *hosts = rgm_malloc((kept + 1) * sizeof *hosts);
+    if (!hosts) return rgm_error_no_memory(err);
     for (size_t i = 0; i < kept; i++) hosts[i] = stretch_of(view, &idle.gaps[i]);
-    RGM_GOTO(rgm_host_activity_find(view, hosts, kept, err));
-    RGM_GOTO(RGM_ROWS(lines, kept, err));
-    RGM_GOTO(rgm_idle_lines_find(view, policy, idle.gaps, kept, lines, err));
-    RGM_GOTO(rgm_table_reserve(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, kept ? kept : 1, err));
+    RGM_TRY(rgm_host_activity_find(view, hosts, kept, err));
+    RGM_TRY(RGM_ROWS(lines, kept, err));
+    RGM_TRY(rgm_idle_lines_find(view, policy, idle.gaps, kept, lines, err));
+    RGM_TRY(rgm_table_reserve(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, kept ? kept : 1, err));
     for (size_t i = 0; i < kept; i++) {
-        RGM_GOTO(rgm_table_append(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, &row, err));
+        RGM_TRY(rgm_table_append(&rgm_idle_gaps_desc, out, RGM_ALL_COLUMNS, &row, err));
         put(out, row, &idle, &idle.gaps[i], &hosts[i]);
         put_line(out, row, view, &lines[i]);
     }
-    status = rgm_order_rows(&rgm_idle_gaps_desc, out, longer_first, NULL, err);
-done:
-    rgm_free(lines);
-    rgm_free(hosts);
-    rgm_idle_release(&idle);
-    return status;
+    return rgm_order_rows(&rgm_idle_gaps_desc, out, longer_first, NULL, err);
 }

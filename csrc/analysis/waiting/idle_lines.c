@@ -18,28 +18,24 @@ typedef struct {
 } ordered;
 
 static rgm_status order(ordered *o, const rgm_samples *samples, rgm_error *err) {
-    uint32_t *by_time = NULL, *by_thread = NULL;
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(by_time, o->count, err));
-    RGM_GOTO(RGM_ROWS(by_thread, o->count, err));
-    RGM_GOTO(RGM_ROWS(o->thread, o->count, err));
-    RGM_GOTO(RGM_ROWS(o->time, o->count, err));
-    RGM_GOTO(RGM_ROWS(o->stack, o->count, err));
-    RGM_GOTO(RGM_ROWS(o->line, o->count, err));
-    RGM_GOTO(RGM_ROWS(o->scratch, o->count, err));
-    RGM_GOTO(rgm_sort_order_i64(samples->time_ns, o->count, by_time, err));
+    RGM_FREED uint32_t *by_time = NULL, *by_thread = NULL;
+    RGM_TRY(RGM_ROWS(by_time, o->count, err));
+    RGM_TRY(RGM_ROWS(by_thread, o->count, err));
+    RGM_TRY(RGM_ROWS(o->thread, o->count, err));
+    RGM_TRY(RGM_ROWS(o->time, o->count, err));
+    RGM_TRY(RGM_ROWS(o->stack, o->count, err));
+    RGM_TRY(RGM_ROWS(o->line, o->count, err));
+    RGM_TRY(RGM_ROWS(o->scratch, o->count, err));
+    RGM_TRY(rgm_sort_order_i64(samples->time_ns, o->count, by_time, err));
     for (size_t i = 0; i < o->count; i++) o->scratch[i] = RGM_CELL(samples, thread, by_time[i], -1);
-    RGM_GOTO(rgm_sort_order_i64(o->scratch, o->count, by_thread, err)); // stable
+    RGM_TRY(rgm_sort_order_i64(o->scratch, o->count, by_thread, err)); // stable
     for (size_t i = 0; i < o->count; i++) {
         uint32_t row = by_time[by_thread[i]];
         o->thread[i] = RGM_CELL(samples, thread, row, -1);
         o->time[i] = samples->time_ns[row];
         o->stack[i] = rgm_stack_of_sample(o->view, row);
     }
-done:
-    rgm_free(by_time);
-    rgm_free(by_thread);
-    return status;
+    return RGM_OK;
 }
 
 static void release(ordered *o) {
@@ -106,11 +102,8 @@ static rgm_idle_line line_of(ordered *o, const rgm_gap *gap, const rgm_policy *p
 
 rgm_status rgm_idle_lines_find(const rgm_view *view, const rgm_policy *policy, const rgm_gap *gaps,
                                size_t count, rgm_idle_line *lines, rgm_error *err) {
-    ordered o = {.view = view, .count = view->run->samples.rows};
-    rgm_status status = RGM_OK;
-    if (o.count) RGM_GOTO(order(&o, &view->run->samples, err));
+    RGM_RELEASED(release) ordered o = {.view = view, .count = view->run->samples.rows};
+    if (o.count) RGM_TRY(order(&o, &view->run->samples, err));
     for (size_t i = 0; i < count; i++) lines[i] = line_of(&o, &gaps[i], policy);
-done:
-    release(&o);
-    return status;
+    return RGM_OK;
 }

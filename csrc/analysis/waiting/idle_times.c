@@ -70,19 +70,13 @@ static int most_first(const void *table, const void *context, uint32_t a, uint32
 
 rgm_status rgm_idle_times_compute(const rgm_view *view, const rgm_policy *policy,
                                   const rgm_question *question, rgm_idle_times *out, rgm_error *err) {
-    rgm_idle idle = {0};
-    int64_t *values = NULL;
-    rgm_status status;
-    RGM_GOTO(rgm_idle_init(&idle, view, policy, question->group_by == 1, err));
-    values = rgm_malloc((2 * idle.count + 1) * sizeof *values);
-    status = values ? RGM_OK : rgm_error_no_memory(err);
-    for (size_t from = 0, to; status == RGM_OK && from < idle.count; from = to) {
+    RGM_RELEASED(rgm_idle_release) rgm_idle idle = {0};
+    RGM_TRY(rgm_idle_init(&idle, view, policy, question->group_by == 1, err));
+    RGM_FREED int64_t *values = rgm_malloc((2 * idle.count + 1) * sizeof *values);
+    if (!values) return rgm_error_no_memory(err);
+    for (size_t from = 0, to; from < idle.count; from = to) {
         for (to = from + 1; to < idle.count && idle.gaps[to].track == idle.gaps[from].track;) to++;
-        status = put_track(out, &idle, idle.gaps + from, to - from, values, err);
+        RGM_TRY(put_track(out, &idle, idle.gaps + from, to - from, values, err));
     }
-    if (status == RGM_OK) status = rgm_order_rows(&rgm_idle_times_desc, out, most_first, NULL, err);
-done:
-    rgm_free(values);
-    rgm_idle_release(&idle);
-    return status;
+    return rgm_order_rows(&rgm_idle_times_desc, out, most_first, NULL, err);
 }

@@ -205,17 +205,11 @@ static void rank(launches *l, rgm_ranked *ranked) {
 
 rgm_status rgm_launch_times_compute(const rgm_view *view, const rgm_policy *policy,
                                     const rgm_question *question, rgm_launch_times *out, rgm_error *err) {
-    launches l = {.view = view, .policy = policy};
-    rgm_ranked *ranked = NULL;
-    rgm_status status;
-    RGM_GOTO(launches_init(&l, (grouping)question->group_by, err));
-    ranked = rgm_malloc((l.groups.count + 1) * sizeof *ranked);
-    status = ranked ? RGM_OK : rgm_error_no_memory(err);
-    if (ranked) rank(&l, ranked);
-    for (size_t g = 0; status == RGM_OK && g < l.groups.count; g++)
-        status = put_group(&l, out, ranked[g].group, err);
-done:
-    rgm_free(ranked);
-    launches_release(&l);
-    return status;
+    RGM_RELEASED(launches_release) launches l = {.view = view, .policy = policy};
+    RGM_TRY(launches_init(&l, (grouping)question->group_by, err));
+    RGM_FREED rgm_ranked *ranked = rgm_malloc((l.groups.count + 1) * sizeof *ranked);
+    if (!ranked) return rgm_error_no_memory(err);
+    rank(&l, ranked);
+    for (size_t g = 0; g < l.groups.count; g++) RGM_TRY(put_group(&l, out, ranked[g].group, err));
+    return RGM_OK;
 }
