@@ -188,19 +188,13 @@ static rgm_status put_all(rgm_suggester *s, int32_t *places, rgm_suggestions *ou
 
 rgm_status rgm_suggest(const rgm_view *view, const rgm_policy *policy, const rgm_ceilings *ceilings,
                        rgm_suggestions *suggestions, rgm_suggestion_evidence *evidence, rgm_error *err) {
-    rgm_facts facts = {0};
-    rgm_suggester s = {.facts = &facts, .err = err};
-    int32_t *places = NULL;
-    rgm_status status;
-    RGM_GOTO(rgm_facts_init(&facts, view, policy, ceilings, err));
+    RGM_RELEASED(rgm_facts_release) rgm_facts facts = {0};
+    RGM_RELEASED(rgm_suggester_release) rgm_suggester s = {.facts = &facts, .err = err};
+    RGM_FREED int32_t *places = NULL;
+    RGM_TRY(rgm_facts_init(&facts, view, policy, ceilings, err));
     ask_rules(&s);
-    RGM_GOTO(s.status);
-    RGM_GOTO(merge(&s));
-    RGM_GOTO(RGM_ROWS(places, s.count, err));
-    status = put_all(&s, places, suggestions, evidence);
-done:
-    rgm_free(places);
-    rgm_suggester_release(&s);
-    rgm_facts_release(&facts);
-    return status;
+    RGM_TRY(s.status);
+    RGM_TRY(merge(&s));
+    RGM_TRY(RGM_ROWS(places, s.count, err));
+    return put_all(&s, places, suggestions, evidence);
 }

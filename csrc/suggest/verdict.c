@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "suggest/verdict_facts.h"
 
 static const uint8_t may_go[RGM_CAUSE_COUNT] = {
@@ -170,23 +171,20 @@ static rgm_status put(const rgm_verdict_facts *facts, const ranked *of, rgm_caus
 
 rgm_status rgm_verdict_compute(const rgm_view *view, const rgm_policy *policy, rgm_causes *out,
                                rgm_error *err) {
-    rgm_verdict_facts facts;
+    RGM_RELEASED(rgm_verdict_facts_release) rgm_verdict_facts facts = {0};
     ranked rows[RGM_CAUSE_COUNT];
-    rgm_status status;
-    RGM_GOTO(rgm_verdict_facts_init(&facts, view, policy, err));
-    RGM_GOTO(rgm_verdict_of_host(&facts, err));
-    RGM_GOTO(rgm_verdict_of_steps(&facts, err));
-    RGM_GOTO(rgm_verdict_of_kernel(&facts, err));
-    RGM_GOTO(rgm_verdict_of_memory(&facts, err));
-    RGM_GOTO(rgm_verdict_of_device(&facts, err));
+    RGM_TRY(rgm_verdict_facts_init(&facts, view, policy, err));
+    RGM_TRY(rgm_verdict_of_host(&facts, err));
+    RGM_TRY(rgm_verdict_of_steps(&facts, err));
+    RGM_TRY(rgm_verdict_of_kernel(&facts, err));
+    RGM_TRY(rgm_verdict_of_memory(&facts, err));
+    RGM_TRY(rgm_verdict_of_device(&facts, err));
     size_t count = rank(&facts, rows);
     for (size_t i = 0; i < count; i++) {
         size_t row;
-        RGM_GOTO(put(&facts, &rows[i], out, &row, err));
+        RGM_TRY(put(&facts, &rows[i], out, &row, err));
         out->tied[row] = i > 0 && tied(policy, &rows[0], &rows[i]);
         out->confidence[row] = (rgm_u8)(i ? RGM_DEGREE_LOW : confidence_of(&facts, rows, count));
     }
-done:
-    rgm_verdict_facts_release(&facts);
-    return status;
+    return RGM_OK;
 }

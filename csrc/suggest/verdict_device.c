@@ -66,21 +66,20 @@ static void count_work(device_time *d) {
 static rgm_status find_kernel(device_time *d, rgm_error *err) {
     rgm_cause_time *cause = &d->facts->causes[RGM_CAUSE_DEVICE];
     const rgm_view *view = d->facts->view;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed groups = {0};
     size_t count = 0;
-    rgm_keyed groups = {0};
-    rgm_status status;
     int64_t most = 0, total = 0;
-    RGM_GOTO(RGM_ROWS(keys, d->count, err));
-    RGM_GOTO(RGM_ROWS(rows, d->count, err));
+    RGM_TRY(RGM_ROWS(keys, d->count, err));
+    RGM_TRY(RGM_ROWS(rows, d->count, err));
     for (size_t i = 0; i < d->count; i++) {
         if (rgm_view_activity(view, d->work[i]) != RGM_ACTIVITY_COMPUTE) continue;
         keys[count] = rgm_view_name(view, d->work[i]);
         rows[count++] = d->work[i];
     }
     cause->count = (int64_t)count;
-    RGM_GOTO(rgm_keyed_init(&groups, keys, count, err));
+    RGM_TRY(rgm_keyed_init(&groups, keys, count, err));
     for (size_t g = 0; g < groups.count; g++) {
         int64_t sum = 0;
         for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++)
@@ -92,11 +91,7 @@ static rgm_status find_kernel(device_time *d, rgm_error *err) {
         cause->subject = rgm_view_name(view, (size_t)cause->span);
     }
     cause->subject_share = total > 0 ? (double)most / (double)total : NAN;
-done:
-    rgm_keyed_release(&groups);
-    rgm_free(keys);
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }
 
 // --- the window -------------------------------------------------------------------------------------------
@@ -188,10 +183,9 @@ static void add_gap(device_time *d, const rgm_gap *gap) {
 }
 
 static rgm_status count_gaps(device_time *d, rgm_error *err) {
-    rgm_idle idle = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_idle_init(&idle, d->facts->view, d->facts->policy, false, err));
-    RGM_GOTO(RGM_ROWS(d->late, 3 * idle.count + 2, err));
+    RGM_RELEASED(rgm_idle_release) rgm_idle idle = {0};
+    RGM_TRY(rgm_idle_init(&idle, d->facts->view, d->facts->policy, false, err));
+    RGM_TRY(RGM_ROWS(d->late, 3 * idle.count + 2, err));
     // What the device did not wait for another piece of work in: before all of its work, and after.
     const uint32_t *all = d->facts->view->work + d->facts->view->device_first[d->device];
     size_t count = d->facts->view->device_first[d->device + 1] - d->facts->view->device_first[d->device];
@@ -201,9 +195,7 @@ static rgm_status count_gaps(device_time *d, rgm_error *err) {
             add_gap(d, &idle.gaps[i]);
     }
     add_part(d, RGM_IDLE_HOST_LATE, end_of_work(d->facts->view, all, count), INT64_MAX);
-done:
-    rgm_idle_release(&idle);
-    return status;
+    return RGM_OK;
 }
 
 // A call that launches and takes most of what the host is late by sets something up in the driver.

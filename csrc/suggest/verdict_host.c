@@ -68,21 +68,20 @@ static void divide_by_spans(rgm_partition *p) {
 static rgm_status find_subject(rgm_partition *p, uint32_t roles, rgm_cause_time *out, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
-    rgm_keyed groups = {0};
-    rgm_status status;
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed groups = {0};
     size_t count = 0;
     int64_t most = 0, total = 0;
-    RGM_GOTO(RGM_ROWS(keys, view->n_spans, err));
-    RGM_GOTO(RGM_ROWS(rows, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(keys, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(rows, view->n_spans, err));
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
         if (!(roles >> facts->role[row] & 1) || p->own[row] <= 0) continue;
         keys[count] = rgm_view_name(view, row);
         rows[count++] = row;
     }
-    RGM_GOTO(rgm_keyed_init(&groups, keys, count, err));
+    RGM_TRY(rgm_keyed_init(&groups, keys, count, err));
     for (size_t g = 0; g < groups.count; g++) {
         int64_t sum = 0, looks = 0, plain = 0;
         for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++) {
@@ -100,11 +99,7 @@ static rgm_status find_subject(rgm_partition *p, uint32_t roles, rgm_cause_time 
         out->count = groups.first[g + 1] - groups.first[g];
     }
     out->subject_share = total > 0 ? (double)most / (double)total : NAN;
-done:
-    rgm_keyed_release(&groups);
-    rgm_free(keys);
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }
 
 // --- samples ----------------------------------------------------------------------------------------------

@@ -51,16 +51,15 @@ static bool is_calling(const rgm_verdict_facts *facts, const rgm_seen *seen, con
 rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, uint64_t causes, rgm_error *err) {
     enum { CAUSE_SHIFT = 56 };
     const rgm_view *view = facts->view;
-    uint64_t *keys = NULL;
+    RGM_FREED uint64_t *keys = NULL;
     int64_t most[RGM_CAUSE_COUNT] = {0}, total[RGM_CAUSE_COUNT] = {0};
-    rgm_keyed groups = {0};
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(keys, seen->count, err));
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed groups = {0};
+    RGM_TRY(RGM_ROWS(keys, seen->count, err));
     for (size_t i = 0; i < seen->count; i++) {
         keys[i] = (uint64_t)seen->cause[i] << CAUSE_SHIFT | rgm_line_key(view, seen->line[i]);
         total[seen->cause[i]]++;
     }
-    RGM_GOTO(rgm_keyed_init(&groups, keys, seen->count, err));
+    RGM_TRY(rgm_keyed_init(&groups, keys, seen->count, err));
     for (size_t g = 0; g < groups.count; g++) {
         uint32_t item = groups.items[groups.first[g]];
         int64_t count = groups.first[g + 1] - groups.first[g];
@@ -74,8 +73,5 @@ rgm_status rgm_verdict_find_lines(rgm_verdict_facts *facts, rgm_seen *seen, uint
     }
     for (int cause = 0; cause < RGM_CAUSE_COUNT; cause++)
         if (!facts->causes[cause].count) facts->causes[cause].count = total[cause];
-done:
-    rgm_keyed_release(&groups);
-    rgm_free(keys);
-    return status;
+    return RGM_OK;
 }

@@ -84,15 +84,14 @@ static void sum_kept(const rgm_verdict_facts *facts, const rgm_lifetimes *l, con
 // Where allocations were recorded, the line that asked for most of what has stayed.
 static rgm_status place_growth(rgm_verdict_facts *facts, rgm_error *err) {
     rgm_cause_time *cause = &facts->causes[RGM_CAUSE_MEMORY_GROWTH];
-    rgm_lifetimes l = {0};
-    rgm_stack_places places = {0};
-    int64_t *of_place = NULL, total = 0, most = 0;
-    rgm_status status;
+    RGM_RELEASED(rgm_lifetimes_release) rgm_lifetimes l = {0};
+    RGM_RELEASED(rgm_stack_places_release) rgm_stack_places places = {0};
+    int64_t total = 0, most = 0;
     if (!cause->found) return RGM_OK;
-    RGM_GOTO(rgm_lifetimes_init(&l, facts->view->run, err));
-    RGM_GOTO(rgm_stack_places_init(&places, facts->view, RGM_PLACES_ARE_OWN_LINES, err));
-    of_place = rgm_calloc(places.count + 1, sizeof *of_place);
-    RGM_GOTO(of_place ? RGM_OK : rgm_error_no_memory(err));
+    RGM_TRY(rgm_lifetimes_init(&l, facts->view->run, err));
+    RGM_TRY(rgm_stack_places_init(&places, facts->view, RGM_PLACES_ARE_OWN_LINES, err));
+    RGM_FREED int64_t *of_place = rgm_calloc(places.count + 1, sizeof *of_place);
+    RGM_TRY(of_place ? RGM_OK : rgm_error_no_memory(err));
     sum_kept(facts, &l, &places, of_place, &total);
     for (size_t i = 0; i < places.count; i++) {
         if (of_place[i] <= most) continue;
@@ -100,11 +99,7 @@ static rgm_status place_growth(rgm_verdict_facts *facts, rgm_error *err) {
         cause->stack = (int32_t)places.first[i];
         cause->subject_share = (double)most / (double)total;
     }
-done:
-    rgm_lifetimes_release(&l);
-    rgm_stack_places_release(&places);
-    rgm_free(of_place);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_verdict_of_memory(rgm_verdict_facts *facts, rgm_error *err) {

@@ -28,20 +28,19 @@ static void become_python(rgm_partition *p, size_t i) {
 // then.
 rgm_status rgm_verdict_plain(rgm_partition *p, rgm_error *err) {
     const rgm_seen *seen = p->seen;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
-    rgm_keyed lines = {0};
-    rgm_status status;
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed lines = {0};
     size_t count = 0;
-    RGM_GOTO(RGM_ROWS(keys, seen->count, err));
-    RGM_GOTO(RGM_ROWS(rows, seen->count, err));
+    RGM_TRY(RGM_ROWS(keys, seen->count, err));
+    RGM_TRY(RGM_ROWS(rows, seen->count, err));
     for (size_t i = 0; i < seen->count; i++) {
         if (seen->inner[i] >= 0) p->looks[seen->inner[i]]++;
         if (!may_be_plain(p, i)) continue;
         keys[count] = rgm_line_key(p->facts->view, seen->line[i]);
         rows[count++] = (uint32_t)i;
     }
-    RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
+    RGM_TRY(rgm_keyed_init(&lines, keys, count, err));
     for (size_t g = 0; g < lines.count; g++) {
         int64_t python = 0, all = lines.first[g + 1] - lines.first[g];
         for (uint32_t i = lines.first[g]; i < lines.first[g + 1]; i++)
@@ -51,9 +50,5 @@ rgm_status rgm_verdict_plain(rgm_partition *p, rgm_error *err) {
             if (has_lock((rgm_sample_state)seen->state[rows[lines.items[i]]]))
                 become_python(p, rows[lines.items[i]]);
     }
-done:
-    rgm_keyed_release(&lines);
-    rgm_free(keys);
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }

@@ -52,14 +52,13 @@ static bool line_is_mixed(const rgm_partition *p, line_of_calls line, double pyt
 rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
     const rgm_view *view = p->facts->view;
     const rgm_policy *policy = p->facts->policy;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
-    rgm_keyed lines = {0};
-    rgm_status status;
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed lines = {0};
     size_t count = 0, mixed = 0;
     line_of_calls all = {0};
-    RGM_GOTO(RGM_ROWS(keys, p->seen->count, err));
-    RGM_GOTO(RGM_ROWS(rows, p->seen->count, err));
+    RGM_TRY(RGM_ROWS(keys, p->seen->count, err));
+    RGM_TRY(RGM_ROWS(rows, p->seen->count, err));
     for (size_t i = 0; i < p->seen->count; i++) {
         int32_t stack = p->seen->stack[i];
         bool runs = p->seen->cause[i] == RGM_CAUSE_NATIVE || p->seen->cause[i] == RGM_CAUSE_PYTHON;
@@ -67,7 +66,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
         keys[count] = rgm_line_key(view, stack);
         rows[count++] = (uint32_t)i;
     }
-    RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
+    RGM_TRY(rgm_keyed_init(&lines, keys, count, err));
     for (size_t g = 0; g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
         if (!line_calls(p, line)) continue;
@@ -89,11 +88,7 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
             p->of_cause[RGM_ROLE_NONE][ *cause = RGM_CAUSE_SMALL_WORK]++;
         }
     }
-done:
-    rgm_keyed_release(&lines);
-    rgm_free(keys);
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }
 
 // --- modules ----------------------------------------------------------------------------------------------
@@ -107,16 +102,15 @@ static bool is_module(const rgm_partition *p, uint32_t row) {
 static rgm_status calls_of_modules(const rgm_partition *p, int64_t *took, rgm_error *err) {
     enum { INTERRUPTED = 20 };
     const rgm_view *view = p->facts->view;
-    uint64_t *keys = NULL;
-    uint32_t *rows = NULL;
-    int64_t *values = NULL, *scratch = NULL;
-    rgm_keyed names = {0};
-    rgm_status status;
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_FREED int64_t *values = NULL, *scratch = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed names = {0};
     size_t count = 0;
-    RGM_GOTO(RGM_ROWS(keys, view->n_spans, err));
-    RGM_GOTO(RGM_ROWS(rows, view->n_spans, err));
-    RGM_GOTO(RGM_ROWS(values, view->n_spans, err));
-    RGM_GOTO(RGM_ROWS(scratch, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(keys, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(rows, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(values, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(scratch, view->n_spans, err));
     for (uint32_t i = view->lane_first[p->facts->lane]; i < view->lane_first[p->facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
         if (!is_module(p, row)) continue;
@@ -124,8 +118,8 @@ static rgm_status calls_of_modules(const rgm_partition *p, int64_t *took, rgm_er
         keys[count] = rgm_view_name(view, row);
         rows[count++] = row;
     }
-    if (!p->facts->displaced) goto done;
-    RGM_GOTO(rgm_keyed_init(&names, keys, count, err));
+    if (!p->facts->displaced) return RGM_OK;
+    RGM_TRY(rgm_keyed_init(&names, keys, count, err));
     for (size_t g = 0; g < names.count; g++) {
         const uint32_t *items = &names.items[names.first[g]];
         size_t calls = names.first[g + 1] - names.first[g];
@@ -134,13 +128,7 @@ static rgm_status calls_of_modules(const rgm_partition *p, int64_t *took, rgm_er
         for (size_t i = 0; i < calls; i++)
             if (took[rows[items[i]]] / INTERRUPTED > usual) took[rows[items[i]]] = usual;
     }
-done:
-    rgm_keyed_release(&names);
-    rgm_free(keys);
-    rgm_free(rows);
-    rgm_free(values);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }
 
 // Calls of modules that each one makes itself.
@@ -158,11 +146,11 @@ static void modules_within(const rgm_partition *p, int64_t *within) {
 rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
     rgm_verdict_facts *facts = p->facts;
     const rgm_view *view = facts->view;
-    int64_t small = 0, all = 0, calls = 0, *took = NULL, *within = NULL;
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(took, view->n_spans, err));
-    RGM_GOTO(RGM_ROWS(within, view->n_spans, err));
-    RGM_GOTO(calls_of_modules(p, took, err));
+    int64_t small = 0, all = 0, calls = 0;
+    RGM_FREED int64_t *took = NULL, *within = NULL;
+    RGM_TRY(RGM_ROWS(took, view->n_spans, err));
+    RGM_TRY(RGM_ROWS(within, view->n_spans, err));
+    RGM_TRY(calls_of_modules(p, took, err));
     modules_within(p, within);
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
@@ -176,7 +164,7 @@ rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
                    *backward = &facts->causes[RGM_CAUSE_BACKWARD];
     bool many =
         (double)calls >= facts->policy->verdict_small_calls * (double)(facts->n_steps ? facts->n_steps : 1);
-    if (!all || !many || (double)small < facts->policy->verdict_small_share * (double)all) goto done;
+    if (!all || !many || (double)small < facts->policy->verdict_small_share * (double)all) return RGM_OK;
     rgm_cause_time *cause = &facts->causes[RGM_CAUSE_SMALL_WORK];
     rgm_cause_time outside = *cause; // of modules, found by samples
     *cause = *forward;
@@ -187,8 +175,5 @@ rgm_status rgm_verdict_small_work(rgm_partition *p, rgm_error *err) {
     cause->subject = 0;
     cause->subject_share = forward->line_share;
     *forward = *backward = RGM_NO_CAUSE_TIME;
-done:
-    rgm_free(took);
-    rgm_free(within);
-    return status;
+    return RGM_OK;
 }

@@ -114,20 +114,15 @@ static void uneven_steps(rgm_verdict_facts *facts, const int64_t *given, double 
 
 rgm_status rgm_verdict_of_steps(rgm_verdict_facts *facts, rgm_error *err) {
     enum { LEAST = 4 }; // of fewer nobody knows which is usual
-    int64_t *given = NULL, *sorted = NULL, *scratch = NULL;
-    rgm_status status = RGM_OK;
+    RGM_FREED int64_t *given = NULL, *sorted = NULL, *scratch = NULL;
     if (facts->n_steps < LEAST) return RGM_OK;
-    RGM_GOTO(RGM_ROWS(sorted, facts->n_steps, err));
-    RGM_GOTO(RGM_ROWS(scratch, facts->n_steps, err));
-    RGM_GOTO(RGM_ROWS(given, facts->n_steps, err));
-    RGM_GOTO(given_durations(facts, given, err));
+    RGM_TRY(RGM_ROWS(sorted, facts->n_steps, err));
+    RGM_TRY(RGM_ROWS(scratch, facts->n_steps, err));
+    RGM_TRY(RGM_ROWS(given, facts->n_steps, err));
+    RGM_TRY(given_durations(facts, given, err));
     for (size_t i = 1; i < facts->n_steps; i++) sorted[i - 1] = given[i];
     double usual = rgm_spread_of(sorted, facts->n_steps - 1, scratch, 1).median;
     first_step(facts, given, usual);
     uneven_steps(facts, given, usual);
-done:
-    rgm_free(given);
-    rgm_free(sorted);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }

@@ -20,37 +20,30 @@ static bool is_long(const int64_t *times, size_t count, double least) {
 }
 
 static rgm_status usual_distance(const int64_t *times, size_t count, double *out, rgm_error *err) {
-    int64_t *distances = NULL, *scratch = NULL;
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(distances, count, err));
-    RGM_GOTO(RGM_ROWS(scratch, count, err));
+    RGM_FREED int64_t *distances = NULL, *scratch = NULL;
+    RGM_TRY(RGM_ROWS(distances, count, err));
+    RGM_TRY(RGM_ROWS(scratch, count, err));
     for (size_t i = 1; i < count; i++) distances[i - 1] = times[i] - times[i - 1];
     *out = rgm_spread_of(distances, count - 1, scratch, 1).median;
-done:
-    rgm_free(distances);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_verdict_find_unseen(rgm_verdict_facts *facts, rgm_error *err) {
     static const double many = 10; // usual distances
     double least = facts->policy->verdict_unseen_ns, usual = 0;
-    int64_t *times = NULL;
+    RGM_FREED int64_t *times = NULL;
     size_t count = 0;
-    rgm_status status;
-    RGM_GOTO(times_of(facts, &times, &count, err));
-    if (!is_long(times, count, least)) goto done;
-    RGM_GOTO(usual_distance(times, count, &usual, err));
+    RGM_TRY(times_of(facts, &times, &count, err));
+    if (!is_long(times, count, least)) return RGM_OK;
+    RGM_TRY(usual_distance(times, count, &usual, err));
     if (least < many * usual) least = many * usual;
-    RGM_GOTO(RGM_ROWS(facts->unseen, count, err));
+    RGM_TRY(RGM_ROWS(facts->unseen, count, err));
     for (size_t i = 1; i < count; i++) {
         if ((double)(times[i] - times[i - 1]) < least) continue;
         facts->unseen[facts->n_unseen++] = (rgm_unseen){times[i - 1], times[i]};
         facts->unseen_ns += times[i] - times[i - 1];
     }
-done:
-    rgm_free(times);
-    return status;
+    return RGM_OK;
 }
 
 int64_t rgm_verdict_unseen_in(const rgm_verdict_facts *facts, int64_t start, int64_t end) {

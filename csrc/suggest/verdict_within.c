@@ -73,19 +73,16 @@ static size_t take_samples(const rgm_verdict_facts *facts, rgm_limit_cause cause
 static rgm_status look_within(const rgm_verdict_facts *facts, rgm_limit_cause cause, within *w,
                               rgm_error *err) {
     const rgm_seen *seen = &facts->seen;
-    uint32_t *rows = NULL;
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(rows, seen->count, err));
+    RGM_FREED uint32_t *rows = NULL;
+    RGM_TRY(RGM_ROWS(rows, seen->count, err));
     size_t count = take_samples(facts, cause, rows), step = count / LOOKED_AT + 1;
     size_t most = (count / step + 1) * DEEPEST;
-    RGM_GOTO(RGM_ROWS(w->stack, most, err));
-    RGM_GOTO(RGM_ROWS(w->depth, most, err));
-    RGM_GOTO(RGM_ROWS(w->key, most, err));
+    RGM_TRY(RGM_ROWS(w->stack, most, err));
+    RGM_TRY(RGM_ROWS(w->depth, most, err));
+    RGM_TRY(RGM_ROWS(w->key, most, err));
     for (size_t i = 0; i < count; i += step)
         add_functions(facts->view, seen->stack[rows[i]], seen->line[rows[i]], w);
-done:
-    rgm_free(rows);
-    return status;
+    return RGM_OK;
 }
 
 // The group that the fewest samples are in, of those that have enough of them; of several the innermost.
@@ -109,22 +106,18 @@ static rgm_status commonest(const rgm_view *view, const within *w, const rgm_key
                             int32_t *out, rgm_error *err) {
     size_t count = groups->first[g + 1] - groups->first[g], most = 0;
     const uint32_t *items = groups->items + groups->first[g];
-    uint64_t *keys = NULL;
-    rgm_keyed lines = {0};
-    rgm_status status;
-    RGM_GOTO(RGM_ROWS(keys, count, err));
+    RGM_FREED uint64_t *keys = NULL;
+    RGM_RELEASED(rgm_keyed_release) rgm_keyed lines = {0};
+    RGM_TRY(RGM_ROWS(keys, count, err));
     for (size_t i = 0; i < count; i++) keys[i] = rgm_line_key(view, w->stack[items[i]]);
-    RGM_GOTO(rgm_keyed_init(&lines, keys, count, err));
+    RGM_TRY(rgm_keyed_init(&lines, keys, count, err));
     for (size_t l = 0; l < lines.count; l++) {
         size_t here = lines.first[l + 1] - lines.first[l];
         if (here <= most) continue;
         most = here;
         *out = w->stack[items[lines.items[lines.first[l]]]];
     }
-done:
-    rgm_keyed_release(&lines);
-    rgm_free(keys);
-    return status;
+    return RGM_OK;
 }
 
 rgm_status rgm_verdict_find_inner(const rgm_verdict_facts *facts, rgm_limit_cause cause, int32_t *stack,
