@@ -211,22 +211,15 @@ static void reorder(rgm_run *run, const uint32_t *order, uint32_t *place, uint64
 static rgm_status sort_spans(rgm_builder *builder, uint32_t **place, rgm_error *err) {
     rgm_spans *spans = &builder->run->spans;
     size_t rows = spans->rows;
-    rgm_status status = RGM_OK;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
-    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    RGM_FREED uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    RGM_FREED uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
     *place = rgm_malloc((rows + 1) * sizeof **place);
-    if (!order || !scratch || !*place) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!order || !scratch || !*place) return rgm_error_no_memory(err);
     for (size_t i = 0; i < rows; i++) scratch[i] = rgm_sort_key_i64(spans->start_ns[rows - 1 - i]);
-    RGM_GOTO(rgm_sort_order(scratch, rows, order, err));
+    RGM_TRY(rgm_sort_order(scratch, rows, order, err));
     for (size_t i = 0; i < rows; i++) order[i] = (uint32_t)(rows - 1) - order[i];
     reorder(builder->run, order, *place, scratch);
-done:
-    rgm_free(order);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }
 
 // Puts the steps that were found, the last `steps` rows, before the spans that begin with them. *place says
@@ -234,22 +227,17 @@ done:
 static rgm_status place_steps(rgm_run *run, size_t steps, uint32_t *place, rgm_error *err) {
     const rgm_spans *spans = &run->spans;
     size_t rows = spans->rows, others = rows - steps, step = others, other = 0;
-    uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
-    uint32_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
-    uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
-    rgm_status status = order && moved && scratch ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED uint32_t *order = rgm_malloc((rows + 1) * sizeof *order);
+    RGM_FREED uint32_t *moved = rgm_malloc((rows + 1) * sizeof *moved);
+    RGM_FREED uint64_t *scratch = rgm_malloc((rows + 1) * sizeof *scratch);
+    if (!order || !moved || !scratch) return rgm_error_no_memory(err);
     for (size_t i = 0; i < rows; i++) {
         bool next = step < rows && (other == others || spans->start_ns[step] <= spans->start_ns[other]);
         order[i] = (uint32_t)(next ? step++ : other++);
     }
     reorder(run, order, moved, scratch);
     for (size_t i = 0; i < others; i++) place[i] = moved[place[i]];
-done:
-    rgm_free(order);
-    rgm_free(moved);
-    rgm_free(scratch);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status find_steps(rgm_builder *builder, uint32_t *place, size_t *steps, rgm_error *err) {

@@ -85,25 +85,21 @@ rgm_status rgm_builder_host_samples(rgm_builder *builder, rgm_error *err) {
     rgm_samples *samples = &builder->run->samples;
     const rgm_host_sample_row *rows = builder->host_samples.rows;
     if (!builder->host_samples.count && !builder->stacks.count && !builder->allocations.count) return RGM_OK;
-    rgm_status status = RGM_OK;
     int64_t lost = 0;
-    uint32_t *place = rgm_malloc((builder->stacks.count + 1) * sizeof *place);
+    RGM_FREED uint32_t *place = rgm_malloc((builder->stacks.count + 1) * sizeof *place);
     if (!place) return rgm_error_no_memory(err);
-    RGM_GOTO(place_stacks(builder, place, err));
-    RGM_GOTO(place_allocations(builder, place, err));
+    RGM_TRY(place_stacks(builder, place, err));
+    RGM_TRY(place_allocations(builder, place, err));
     for (size_t i = 0; i < builder->host_samples.count; i++) {
         size_t at;
         uint32_t stack = rows[i].stack < builder->stacks.count ? place[rows[i].stack] : RGM_STACK_NONE;
         lost += stack == RGM_STACK_NONE;
         if (stack == RGM_STACK_NONE) continue;
-        RGM_GOTO(rgm_table_append(&rgm_samples_desc, samples, RGM_ALL_COLUMNS, &at, err));
+        RGM_TRY(rgm_table_append(&rgm_samples_desc, samples, RGM_ALL_COLUMNS, &at, err));
         samples->time_ns[at] = rgm_timebase_ns(&builder->time, rows[i].ticks);
         samples->thread[at] = rows[i].thread;
         samples->state[at] = rows[i].state;
         samples->stack[at] = stack;
     }
-    RGM_GOTO(rgm_builder_note(builder, RGM_ANOMALY_LOST_ROWS, lost, err));
-done:
-    rgm_free(place);
-    return status;
+    return rgm_builder_note(builder, RGM_ANOMALY_LOST_ROWS, lost, err);
 }

@@ -390,15 +390,11 @@ static rgm_status interval_out(rgm_run *run, uint32_t span, const rgm_interval_r
 rgm_status rgm_device_rows_to_intervals(const rgm_device_rows *rows, const uint32_t *place,
                                         const rgm_timebase *time, rgm_run *run, rgm_error *err) {
     if (!rows->owner_count) return RGM_OK;
-    rgm_status status = RGM_OK;
     size_t points = 0;
-    rgm_interval_row *sorted = rgm_malloc((rows->interval_count + 1) * sizeof *sorted);
-    rgm_interval_owner *owners = rgm_malloc(rows->owner_count * sizeof *owners);
-    passing *distances = find_distances(rows->intervals, rows->interval_count, time, &points);
-    if (!sorted || !owners || !distances) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    RGM_FREED rgm_interval_row *sorted = rgm_malloc((rows->interval_count + 1) * sizeof *sorted);
+    RGM_FREED rgm_interval_owner *owners = rgm_malloc(rows->owner_count * sizeof *owners);
+    RGM_FREED passing *distances = find_distances(rows->intervals, rows->interval_count, time, &points);
+    if (!sorted || !owners || !distances) return rgm_error_no_memory(err);
     if (rows->interval_count) memcpy(sorted, rows->intervals, rows->interval_count * sizeof *sorted);
     qsort(sorted, rows->interval_count, sizeof *sorted, by_number);
     for (size_t i = 0; i < rows->owner_count; i++)
@@ -406,11 +402,7 @@ rgm_status rgm_device_rows_to_intervals(const rgm_device_rows *rows, const uint3
     qsort(owners, rows->owner_count, sizeof *owners, by_owner_span);
     for (size_t i = 0; i < rows->owner_count; i++) {
         const rgm_interval_row *row = find_interval(sorted, rows->interval_count, owners[i].number);
-        RGM_GOTO(interval_out(run, owners[i].span, row, distances, points, time, err));
+        RGM_TRY(interval_out(run, owners[i].span, row, distances, points, time, err));
     }
-done:
-    rgm_free(sorted);
-    rgm_free(owners);
-    rgm_free(distances);
-    return status;
+    return RGM_OK;
 }

@@ -132,11 +132,10 @@ static rgm_status tell(rgm_run *run, const rgm_collective_row *row, uint32_t spa
 }
 
 rgm_status rgm_device_rows_to_collectives(rgm_device_rows *rows, rgm_run *run, rgm_error *err) {
-    nccl_kernel *kernels = NULL;
+    RGM_FREED nccl_kernel *kernels = NULL;
     size_t count = 0;
     if (!rows->collective_count || !run->spans.launch || !run->spans.kind) return RGM_OK;
-    rgm_status status = find_kernels(run, &kernels, &count, err);
-    if (status != RGM_OK) goto done;
+    RGM_TRY(find_kernels(run, &kernels, &count, err));
     qsort(rows->collectives, rows->collective_count, sizeof *rows->collectives, by_time);
     for (size_t i = 0; i < count; i++) {
         bool first = i == 0 || kernels[i - 1].thread != kernels[i].thread;
@@ -145,8 +144,6 @@ rgm_status rgm_device_rows_to_collectives(rgm_device_rows *rows, rgm_run *run, r
     qsort(kernels, count, sizeof *kernels, by_span);
     for (size_t i = 0; i < count; i++)
         if (kernels[i].told >= 0)
-            RGM_GOTO(tell(run, &rows->collectives[kernels[i].told], kernels[i].span, err));
-done:
-    rgm_free(kernels);
-    return status;
+            RGM_TRY(tell(run, &rows->collectives[kernels[i].told], kernels[i].span, err));
+    return RGM_OK;
 }

@@ -99,14 +99,11 @@ rgm_status rgm_lane_order_sort(const rgm_lane_order *order, const rgm_run *run, 
 
 rgm_status rgm_lane_order_init(rgm_lane_order *order, const rgm_run *run, rgm_error *err) {
     size_t n_lanes = run->lanes.rows ? run->lanes.rows : 1, largest;
-    rgm_status status;
-    uint32_t *scratch = NULL;
-    RGM_GOTO(rgm_lane_order_group(order, run->spans.lane, run->spans.rows, n_lanes, err));
-    scratch = rgm_block_realloc(NULL, (rgm_lane_order_largest(order, &largest) + 1) * sizeof *scratch);
-    if (!scratch) status = rgm_error_no_memory(err);
-    for (size_t lane = 0; lane < n_lanes && status == RGM_OK; lane++)
-        status = rgm_lane_order_sort(order, run, lane, scratch, err);
-done:
-    rgm_block_free(scratch);
-    return status;
+    RGM_TRY(rgm_lane_order_group(order, run->spans.lane, run->spans.rows, n_lanes, err));
+    RGM_BLOCK_FREED uint32_t *scratch =
+        rgm_block_realloc(NULL, (rgm_lane_order_largest(order, &largest) + 1) * sizeof *scratch);
+    if (!scratch) return rgm_error_no_memory(err);
+    for (size_t lane = 0; lane < n_lanes; lane++)
+        RGM_TRY(rgm_lane_order_sort(order, run, lane, scratch, err));
+    return RGM_OK;
 }

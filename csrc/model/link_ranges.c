@@ -39,10 +39,9 @@ rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) {
     for (size_t i = 0; i < run->spans.rows; i++) count += is_range(run, i);
     if (!count || !counters->rows) return RGM_OK;
     RGM_TRY(rgm_table_ensure(&rgm_counters_desc, counters, RGM_COLUMN_INDEX(counters, span), err));
-    range *ranges = rgm_malloc(count * sizeof *ranges);
-    uint8_t *roles = series_with_roles(run);
-    rgm_status status = ranges && roles ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED range *ranges = rgm_malloc(count * sizeof *ranges);
+    RGM_FREED uint8_t *roles = series_with_roles(run);
+    if (!ranges || !roles) return rgm_error_no_memory(err);
     for (size_t i = 0; i < run->spans.rows; i++) {
         if (!is_range(run, i)) continue;
         int16_t device = run->lanes.device[run->spans.lane[i]];
@@ -54,8 +53,5 @@ rgm_status rgm_links_ranges(rgm_run *run, rgm_error *err) {
         const range *at = roles[counters->series[i]] ? bsearch(&key, ranges, n, sizeof key, by_place) : NULL;
         if (at) counters->span[i] = at->row;
     }
-done:
-    rgm_free(ranges);
-    rgm_free(roles);
-    return status;
+    return RGM_OK;
 }

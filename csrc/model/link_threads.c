@@ -31,24 +31,20 @@ static int64_t end_of(const rgm_run *run, size_t row) {
 static rgm_status find_scoped(sweep *s, rgm_error *err) {
     const rgm_lanes *lanes = &s->run->lanes;
     size_t n = lanes->rows;
-    uint64_t *threads = rgm_malloc((n + 1) * sizeof *threads);
-    uint32_t *order = rgm_malloc((n + 1) * sizeof *order);
-    rgm_status status = threads && order ? RGM_OK : rgm_error_no_memory(err);
-    if (status != RGM_OK) goto done;
+    RGM_FREED uint64_t *threads = rgm_malloc((n + 1) * sizeof *threads);
+    RGM_FREED uint32_t *order = rgm_malloc((n + 1) * sizeof *order);
+    if (!threads || !order) return rgm_error_no_memory(err);
     for (size_t i = 0; i < s->run->spans.rows; i++)
         if (is_scope(s->run, i) && lane_of(s->run, i) < n) s->scoped[lane_of(s->run, i)] = true;
     for (size_t i = 0; i < n; i++) threads[i] = rgm_sort_key_i64(lanes->thread[i]);
-    RGM_GOTO(rgm_sort_order(threads, n, order, err));
+    RGM_TRY(rgm_sort_order(threads, n, order, err));
     for (size_t from = 0, to; from < n; from = to) {
         bool any = false;
         for (to = from; to < n && lanes->thread[order[to]] == lanes->thread[order[from]]; to++)
             any = any || s->scoped[order[to]];
         for (size_t i = from; i < to; i++) s->scoped[order[i]] = any;
     }
-done:
-    rgm_free(threads);
-    rgm_free(order);
-    return status;
+    return RGM_OK;
 }
 
 static void begin_scope(sweep *s, uint32_t row) {
