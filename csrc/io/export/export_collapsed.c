@@ -39,11 +39,10 @@ rgm_status rgm_export_collapsed(const rgm_run *run, const char *option, rgm_outp
     bool device = option && strcmp(option, "device") == 0;
     if (option && !device && strcmp(option, "host") != 0)
         return rgm_error_set(err, RGM_INVALID, "stacks are of 'host' or 'device' time, not '%s'", option);
-    rgm_tracks tracks = {0};
-    rgm_folded stacks = {0};
-    rgm_status status = RGM_OK;
-    RGM_GOTO(rgm_tracks_init(&tracks, run, err));
-    RGM_GOTO(rgm_stacks_init(&stacks, &tracks, err));
+    RGM_RELEASED(rgm_tracks_release) rgm_tracks tracks = {0};
+    RGM_RELEASED(rgm_stacks_release) rgm_folded stacks = {0};
+    RGM_TRY(rgm_tracks_init(&tracks, run, err));
+    RGM_TRY(rgm_stacks_init(&stacks, &tracks, err));
     for (size_t i = 0; i < stacks.count; i++) {
         int64_t value = device ? stacks.nodes[i].device_ns : stacks.nodes[i].host_ns;
         if (value <= 0) continue;
@@ -52,8 +51,5 @@ rgm_status rgm_export_collapsed(const rgm_run *run, const char *option, rgm_outp
         rgm_write_i64(out, value);
         rgm_output_byte(out, '\n');
     }
-done:
-    rgm_stacks_release(&stacks);
-    rgm_tracks_release(&tracks);
-    return status;
+    return RGM_OK;
 }

@@ -78,20 +78,17 @@ static rgm_status walk_track(rgm_folded *s, size_t track, level *levels, rgm_err
 
 static rgm_status walk_host(rgm_folded *s, rgm_error *err) {
     const rgm_tracks *t = s->tracks;
-    rgm_status status = RGM_OK;
     uint32_t longest = 0;
     for (size_t k = 0; k < t->n_tracks; k++)
         if (t->track_first[k + 1] - t->track_first[k] > longest)
             longest = t->track_first[k + 1] - t->track_first[k];
-    level *levels = rgm_malloc((longest + (size_t)1) * sizeof *levels);
+    RGM_FREED level *levels = rgm_malloc((longest + (size_t)1) * sizeof *levels);
     if (!levels) return rgm_error_no_memory(err);
     for (size_t k = 0; k < t->n_tracks; k++) {
         if (!rgm_lane_is_host(t->run, t->tracks[k].lane)) continue;
-        RGM_GOTO(walk_track(s, k, levels, err));
+        RGM_TRY(walk_track(s, k, levels, err));
     }
-done:
-    rgm_free(levels);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status add_work(rgm_folded *s, const int32_t *launch, rgm_error *err) {

@@ -22,26 +22,23 @@ static rgm_status add_track(rgm_tracks *t, size_t *capacity, uint32_t lane, uint
 // Fills track_of, lane by lane.
 static rgm_status place_spans(rgm_tracks *t, const rgm_lane_order *order, rgm_error *err) {
     const rgm_run *run = t->run;
-    rgm_nesting nesting = {0};
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(rgm_nesting_release) rgm_nesting nesting = {0};
     size_t capacity = 0;
     for (size_t lane = 0; lane < t->n_lanes; lane++) {
         size_t base = t->n_tracks;
         t->lane_track[lane] = (uint32_t)base;
-        RGM_GOTO(add_track(t, &capacity, (uint32_t)lane, 0, err));
+        RGM_TRY(add_track(t, &capacity, (uint32_t)lane, 0, err));
         rgm_nesting_reset(&nesting);
         for (uint32_t at = order->first[lane]; at < order->first[lane + 1]; at++) {
             uint32_t row = order->rows[at], number;
-            RGM_GOTO(rgm_nesting_place(&nesting, run->spans.start_ns[row], rgm_span_end(run, row),
-                                       rgm_span_is_work(run, row), &number, err));
+            RGM_TRY(rgm_nesting_place(&nesting, run->spans.start_ns[row], rgm_span_end(run, row),
+                                      rgm_span_is_work(run, row), &number, err));
             while (base + number >= t->n_tracks)
-                RGM_GOTO(add_track(t, &capacity, (uint32_t)lane, (uint32_t)(t->n_tracks - base), err));
+                RGM_TRY(add_track(t, &capacity, (uint32_t)lane, (uint32_t)(t->n_tracks - base), err));
             t->track_of[row] = (uint32_t)base + number;
         }
     }
-done:
-    rgm_nesting_release(&nesting);
-    return status;
+    return RGM_OK;
 }
 
 static rgm_status group_spans(rgm_tracks *t, const uint32_t *order, rgm_error *err) {
@@ -191,37 +188,25 @@ static rgm_status number_tids(rgm_tracks *t, const lane_key *keys, const uint32_
 }
 
 static rgm_status identify(rgm_tracks *t, rgm_error *err) {
-    rgm_status status = RGM_OK;
-    lane_key *keys = rgm_malloc(t->n_lanes * sizeof *keys);
-    uint32_t *of_lane = rgm_malloc(2 * t->n_lanes * sizeof *of_lane);
+    RGM_FREED lane_key *keys = rgm_malloc(t->n_lanes * sizeof *keys);
+    RGM_FREED uint32_t *of_lane = rgm_malloc(2 * t->n_lanes * sizeof *of_lane);
     t->processes = rgm_malloc(t->n_lanes * sizeof *t->processes);
-    if (!keys || !of_lane || !t->processes) {
-        status = rgm_error_no_memory(err);
-        goto done;
-    }
+    if (!keys || !of_lane || !t->processes) return rgm_error_no_memory(err);
     for (uint32_t lane = 0; lane < t->n_lanes; lane++) keys[lane] = key_of(t->run, lane);
     qsort(keys, t->n_lanes, sizeof *keys, compare_lanes);
     number_processes(t, keys, of_lane, of_lane + t->n_lanes);
-    RGM_GOTO(number_pids(t, err));
-    status = number_tids(t, keys, of_lane, err);
-done:
-    rgm_free(keys);
-    rgm_free(of_lane);
-    return status;
+    RGM_TRY(number_pids(t, err));
+    return number_tids(t, keys, of_lane, err);
 }
 
 // --- the whole --------------------------------------------------------------------------------------------
 
 static rgm_status lay_out(rgm_tracks *t, rgm_error *err) {
-    rgm_lane_order order = {0};
-    rgm_status status = RGM_OK;
-    RGM_GOTO(rgm_lane_order_init(&order, t->run, err));
-    RGM_GOTO(place_spans(t, &order, err));
-    RGM_GOTO(group_spans(t, order.rows, err));
-    status = identify(t, err);
-done:
-    rgm_lane_order_release(&order);
-    return status;
+    RGM_RELEASED(rgm_lane_order_release) rgm_lane_order order = {0};
+    RGM_TRY(rgm_lane_order_init(&order, t->run, err));
+    RGM_TRY(place_spans(t, &order, err));
+    RGM_TRY(group_spans(t, order.rows, err));
+    return identify(t, err);
 }
 
 rgm_status rgm_tracks_init(rgm_tracks *t, const rgm_run *run, rgm_error *err) {

@@ -82,28 +82,24 @@ static uint32_t id_of(const rgm_run *run) {
 }
 
 static rgm_status put_run(rgm_run *run, rgm_new_file *file, rgm_error *err) {
-    rgm_bytes out = {0};
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(rgm_bytes_release) rgm_bytes out = {0};
     rgm_frame_series series = {.file = id_of(run)};
     rgm_frame_write_head(&out, RGM_FILE_RUN, series.file, false);
     put_head(run, &out);
-    RGM_GOTO(flush(file, &out, &series, err));
+    RGM_TRY(flush(file, &out, &series, err));
     for (size_t t = 0; t < rgm_run_tables_count; t++) {
         const rgm_table_desc *desc = rgm_run_tables[t];
         const void *table = rgm_run_table(run, desc);
         for (size_t c = 0; ((const rgm_table *)table)->rows && c < desc->n_columns; c++) {
             if (!rgm_table_column(desc, table, c)) continue;
             put_column(desc, table, c, &out);
-            RGM_GOTO(flush(file, &out, &series, err));
+            RGM_TRY(flush(file, &out, &series, err));
         }
     }
     size_t mark = rgm_frame_begin(&out, RGM_FRAME_END);
     rgm_bytes_u64(&out, 0);
     rgm_frame_end(&out, mark);
-    status = flush(file, &out, &series, err);
-done:
-    rgm_bytes_release(&out);
-    return status;
+    return flush(file, &out, &series, err);
 }
 
 rgm_status rgm_run_save(rgm_run *run, const char *path, rgm_error *err) {

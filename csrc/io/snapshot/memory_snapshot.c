@@ -115,23 +115,20 @@ static rgm_status finish(void *context, rgm_pickle *pickle, rgm_pickle_value val
 }
 
 rgm_status rgm_memory_snapshot_read(const rgm_source *source, rgm_run **out, rgm_error *err) {
-    rgm_snapshot_reading r = {0};
-    rgm_status status;
-    RGM_GOTO(rgm_output_init(&r.out, rgm_snapshot_keep, NULL, err));
-    RGM_GOTO(rgm_run_new(&r.run, err));
+    RGM_RELEASED(release) rgm_snapshot_reading r = {0};
+    RGM_TRY(rgm_output_init(&r.out, rgm_snapshot_keep, NULL, err));
+    RGM_TRY(rgm_run_new(&r.run, err));
     r.stacks.run = r.run;
-    RGM_GOTO(rgm_run_set_text(&r.run->source, "trace", 5, err));
-    RGM_GOTO(rgm_pickle_read(source, fill, &r, finish, err));
+    RGM_TRY(rgm_run_set_text(&r.run->source, "trace", 5, err));
+    RGM_TRY(rgm_pickle_read(source, fill, &r, finish, err));
     int64_t bytes = r.run->end_ns;
     r.run->end_ns = 0;
     apply_times(r.run);
-    RGM_GOTO(add_lane(r.run, err));
-    RGM_GOTO(add_file(&r, source, bytes, err));
-    RGM_GOTO(rgm_run_check(r.run, err));
+    RGM_TRY(add_lane(r.run, err));
+    RGM_TRY(add_file(&r, source, bytes, err));
+    RGM_TRY(rgm_run_check(r.run, err));
     r.run->complete = true;
     *out = r.run;
     r.run = NULL;
-done:
-    release(&r);
-    return status;
+    return RGM_OK;
 }

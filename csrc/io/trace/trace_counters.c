@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "io/json/json_text.h"
 #include "io/json/json_value.h"
 #include "io/trace/trace_rows.h"
@@ -39,8 +40,7 @@ static bool number_of(const uint8_t *text, size_t length, double *value) {
 rgm_status rgm_part_counters(rgm_trace_part *part, const rgm_event *event, int64_t span, const char *prefix,
                              size_t prefix_length, rgm_error *err) {
     rgm_json_members walk = walk_extra(event);
-    rgm_bytes name = {0};
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(rgm_bytes_release) rgm_bytes name = {0};
     while (rgm_json_next(&walk)) {
         double value;
         if (!number_of(walk.value, (size_t)(walk.end - walk.value), &value)) continue;
@@ -48,16 +48,11 @@ rgm_status rgm_part_counters(rgm_trace_part *part, const rgm_event *event, int64
         rgm_bytes_append(&name, prefix, prefix_length);
         if (prefix_length && walk.key_length) rgm_bytes_append(&name, "/", 1);
         rgm_json_unescape(&name, walk.key, walk.key_length);
-        if (name.failed) {
-            status = rgm_error_no_memory(err);
-            break;
-        }
-        RGM_GOTO(add_counter(part, event, span, name.length ? (const char *)name.data : "", name.length,
-                             value, err));
+        if (name.failed) return rgm_error_no_memory(err);
+        RGM_TRY(add_counter(part, event, span, name.length ? (const char *)name.data : "", name.length, value,
+                            err));
     }
-done:
-    rgm_bytes_release(&name);
-    return status;
+    return RGM_OK;
 }
 
 // Counters whose key is also that of an argument with a place of its own ("bytes", "device").

@@ -65,8 +65,7 @@ static rgm_status add_metadata(rgm_trace_part *part, int32_t span, rgm_name extr
 static rgm_status close_halves(rgm_trace_part *part, rgm_error *err) {
     size_t count = part->n_halves, depth = 0;
     if (count == 0) return RGM_OK;
-    int32_t *open = rgm_malloc(count * sizeof *open);
-    rgm_status status = RGM_OK;
+    RGM_FREED int32_t *open = rgm_malloc(count * sizeof *open);
     if (!open) return rgm_error_no_memory(err);
     qsort(part->halves, count, sizeof *part->halves, by_group_and_time);
     rgm_spans *spans = &part->run->spans;
@@ -81,13 +80,11 @@ static rgm_status close_halves(rgm_trace_part *part, rgm_error *err) {
         } else {
             int32_t span = open[--depth];
             set_duration(part, span, half->time_ns, half->offset);
-            RGM_GOTO(add_metadata(part, span, half->extra, err));
+            RGM_TRY(add_metadata(part, span, half->extra, err));
             spans->flags[span] &= ~(rgm_u32)RGM_FLAG_OPEN;
         }
     }
-done:
-    rgm_free(open);
-    return status;
+    return RGM_OK;
 }
 
 static void bounds(const rgm_run *run, int64_t *first, int64_t *last) {

@@ -188,37 +188,34 @@ static rgm_status read_member(importer *in, rgm_bytes *key, bool *good, rgm_erro
 }
 
 static rgm_status read_head(importer *in, rgm_error *err) {
-    rgm_bytes key = {0};
-    rgm_status status = RGM_OK;
+    RGM_RELEASED(rgm_bytes_release) rgm_bytes key = {0};
     bool first = true;
     in->window.text.at++;
     for (;; first = false) {
         uint8_t byte;
         bool good = true;
-        RGM_GOTO(rgm_window_peek(&in->window, &byte, err));
+        RGM_TRY(rgm_window_peek(&in->window, &byte, err));
         if (byte == '}') {
             in->window.text.at++;
             break;
         }
         if (byte == ',' && !first) {
             in->window.text.at++;
-            RGM_GOTO(rgm_window_peek(&in->window, &byte, err));
+            RGM_TRY(rgm_window_peek(&in->window, &byte, err));
         }
         if (byte == 0) {
-            RGM_GOTO(damage(in, RGM_ANOMALY_TRUNCATED, "the text ends before the document does", err));
+            RGM_TRY(damage(in, RGM_ANOMALY_TRUNCATED, "the text ends before the document does", err));
             break;
         }
-        if (byte == '"') RGM_GOTO(read_member(in, &key, &good, err));
+        if (byte == '"') RGM_TRY(read_member(in, &key, &good, err));
         if (byte == '"' && good) continue;
         bool over = in->window.text.final && in->window.text.at >= in->window.text.end;
-        RGM_GOTO(damage(in, over ? RGM_ANOMALY_TRUNCATED : RGM_ANOMALY_INVALID_JSON,
-                        "expected a key and its value", err));
+        RGM_TRY(damage(in, over ? RGM_ANOMALY_TRUNCATED : RGM_ANOMALY_INVALID_JSON,
+                       "expected a key and its value", err));
         if (in->window.text.at < in->window.text.end) in->window.text.at++;
-        RGM_GOTO(find_key(in, err));
+        RGM_TRY(find_key(in, err));
     }
-done:
-    rgm_bytes_release(&key);
-    return status;
+    return RGM_OK;
 }
 
 // --- document ---------------------------------------------------------------------------------------------
