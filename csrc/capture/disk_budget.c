@@ -10,12 +10,15 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
 
 // The file system may round both ends up to its pages, and need some for the list of what the file has.
 enum { ROUNDING = 3 * 4096 };
+
+enum { TRIES = 5, PAUSE_NS = 1000000 }; // of the lock: who has it needs microseconds
 
 static int64_t room_of(const struct stat *info) { return (int64_t)info->st_blocks * 512; }
 
@@ -66,21 +69,53 @@ static int reserve(int fd, int64_t offset, int64_t length) {
     return fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, length) == 0 ? 0 : errno;
 }
 
+// Takes the lock of the folder: a file of ours in it, there only while it is held, for the folder itself may
+// be locked by anybody and for long. One that a killed process has left is taken and removed like any other.
+// False where others have it all the time. Where none can be made, as by a user who may not write here any
+// more, all goes on without: the files then get at most one promise each too much.
+static bool take_lock(const char *path, rgm_kept_file *lock) {
+    for (int tries = 0; tries < TRIES; tries++) {
+        struct stat named;
+        if (!rgm_kept_open(lock, path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666)) return true;
+        bool locked = flock(rgm_kept_descriptor(lock), LOCK_EX | LOCK_NB) == 0;
+        int reason = errno;
+        // Whoever had it may have removed it since it was opened.
+        if (locked && lstat(path, &named) == 0 && named.st_ino == lock->inode) return true;
+        rgm_kept_close(lock);
+        if (!locked && reason != EWOULDBLOCK && reason != EINTR) return true; // nothing is locked here
+        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    return false;
+}
+
+static void drop_lock(const char *path, rgm_kept_file *lock) {
+    if (rgm_kept_descriptor(lock) >= 0) (void)unlink(path);
+    rgm_kept_close(lock);
+}
+
+static int reserve_below(int64_t limit_bytes, const char *path, const char *name, int fd, int64_t offset,
+                         int64_t length) {
+    int place = rgm_descriptor_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (place < 0) return errno;
+    DIR *folder = fdopendir(place);
+    if (!folder) {
+        int reason = errno;
+        close(place);
+        return reason;
+    }
+    bool full = used(folder, place, name, fd) + length + ROUNDING > limit_bytes;
+    (void)closedir(folder);
+    return full ? EDQUOT : reserve(fd, offset, length);
+}
+
 int rgm_disk_budget_reserve(int64_t limit_bytes, int fd, int64_t offset, int64_t length) {
     if (!limit_bytes) return reserve(fd, offset, length);
-    char path[PATH_MAX], *name;
+    char path[PATH_MAX], lock_path[PATH_MAX + sizeof RGM_DISK_BUDGET_LOCK + 1], *name;
+    rgm_kept_file lock = {0};
     if (!place_of(fd, path, sizeof path, &name)) return EDQUOT;
-    int place = rgm_descriptor_open(path[0] ? path : "/", O_RDONLY | O_DIRECTORY, 0);
-    if (place < 0) return errno;
-    while (flock(place, LOCK_EX) != 0 && errno == EINTR) {
-    }
-    DIR *folder = fdopendir(place);
-    int reason = folder ? 0 : errno;
-    if (folder && used(folder, place, name, fd) + length + ROUNDING > limit_bytes) reason = EDQUOT;
-    if (!reason) reason = reserve(fd, offset, length);
-    if (folder)
-        (void)closedir(folder); // and with it the lock goes
-    else
-        close(place);
+    (void)snprintf(lock_path, sizeof lock_path, "%s/%s", path, RGM_DISK_BUDGET_LOCK);
+    if (!take_lock(lock_path, &lock)) return EDQUOT;
+    int reason = reserve_below(limit_bytes, path[0] ? path : "/", name, fd, offset, length);
+    drop_lock(lock_path, &lock);
     return reason;
 }

@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Stands in the folder while one of its recordings asks, so that one at a time does.
+#define RGM_DISK_BUDGET_LOCK ".regimeter-room"
+
 // Asks the file system for room from an offset on; 0, or the reason why there is none, as errno has it:
-// EDQUOT where the files would take more than `limit_bytes` together, 0 for no limit. While it asks, no other
-// process that asks through this function gets any.
+// EDQUOT where the files would take more than `limit_bytes` together, 0 for no limit, or where others ask all
+// the time. Waits for some milliseconds at most.
 int rgm_disk_budget_reserve(int64_t limit_bytes, int fd, int64_t offset, int64_t length);
 
 #endif

@@ -3,6 +3,7 @@
 #include "capture/disk_budget.h"
 
 #include <errno.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,3 +63,24 @@ TEST(a_file_without_a_name_keeps_to_its_room) {
 }
 
 TEST(what_cannot_be_asked_says_why) { CHECK(rgm_disk_budget_reserve(MIB, -1, 0, 4096) == EDQUOT); }
+
+static int open_locked(const char *path, int flags) {
+    int fd = rgm_descriptor_open(path, flags, 0666);
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    return fd;
+}
+
+TEST(nobody_who_locks_something_is_waited_for) {
+    struct stat info;
+    int own = open_new("locked.rgm");
+    int folder = open_locked(temp_path("."), O_RDONLY | O_DIRECTORY);
+    alarm(20); // ends a wait without an end
+    CHECK(rgm_disk_budget_reserve(8 * MIB, own, 0, MIB) == 0);
+    int lock = open_locked(temp_path(RGM_DISK_BUDGET_LOCK), O_RDONLY | O_CREAT);
+    CHECK(rgm_disk_budget_reserve(8 * MIB, own, MIB, MIB) == EDQUOT);
+    close(lock); // as of a process that was killed: the file is still there
+    CHECK(rgm_disk_budget_reserve(8 * MIB, own, MIB, MIB) == 0);
+    CHECK(stat(temp_path(RGM_DISK_BUDGET_LOCK), &info) != 0 && errno == ENOENT);
+    alarm(0);
+    close(folder), close(own);
+}
