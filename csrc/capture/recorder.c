@@ -155,6 +155,7 @@ rgm_frame *rgm_recorder_end_below(rgm_recorder *r, rgm_frame *frame) {
 bool rgm_recorder_settle(rgm_recorder *r) {
     bool open = false;
     for (rgm_track *track = atomic_load(&r->tracks); track; track = track->next) {
+        open = open || track->suppressed;
         if (!atomic_load_explicit(&track->top, memory_order_relaxed)) continue;
         rgm_recorder_change_begin(r);
         const rgm_frame *frame = free_ended(r, track);

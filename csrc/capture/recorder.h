@@ -126,7 +126,7 @@ bool rgm_recorder_more_frames(rgm_recorder *recorder);
 bool rgm_recorder_next_block(rgm_recorder *recorder);
 void rgm_recorder_retire_track(rgm_recorder *recorder, rgm_track *track);
 // For a recorder whose thread has ended: takes off its stacks what others ended for it. True while a scope is
-// still open.
+// still open, one that sampling left out too: its end counts on its track.
 bool rgm_recorder_settle(rgm_recorder *recorder);
 // The stack of a context, NULL when it has none.
 rgm_track *rgm_recorder_track_of(rgm_recorder *recorder, const void *context);

@@ -46,7 +46,9 @@ static bool left_out(scope_object *scope, rgm_recorder *recorder) {
 static void unmute(scope_object *scope) {
     rgm_track *track = scope->muted;
     scope->muted = NULL;
-    if (--track->suppressed || atomic_load(&track->top) || track == track->recorder->track) return;
+    if (!track->suppressed || --track->suppressed)
+        return; // none is left where the track is another one's now
+    if (atomic_load(&track->top) || track == track->recorder->track) return;
     rgm_recorder_retire_track(track->recorder, track);
 }
 

@@ -200,3 +200,38 @@ def test_decorated_functions_run_whether_chosen_or_not(make_profiler):
         work(number)
     assert calls == list(range(1000))
     assert profiler.get_summary()["work"].skipped_count == 1000 - profiler.get_summary()["work"].call_count
+
+
+def test_a_scope_left_out_that_outlives_its_thread_takes_no_others_with_it(make_profiler):
+    profiler = make_profiler(enable_detailed_metrics=False, sample_rate=0.0)
+    ready, go, held = threading.Event(), threading.Event(), []
+
+    def rows():
+        with profiler.profile("read", device="cpu"):
+            yield
+
+    def first():
+        held.append(rows())
+        next(held[0])
+
+    def second():
+        with profiler.profile("before", device="cpu"):
+            pass
+        ready.set()
+        go.wait()
+        chosen(profiler, 1000, "work")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    thread.join()
+    profiler.set_sample_rate(1.0)
+    thread = threading.Thread(target=second)
+    thread.start()
+    ready.wait()
+    held.pop().close()
+    go.set()
+    thread.join()
+    summary = profiler.get_summary()
+    assert summary["before"].call_count == 1
+    assert summary["work"].call_count == 1000
+    assert profiler.stats()["sampled_out"] == 1
