@@ -2,9 +2,9 @@
 #include "suggest/environment.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/text.h"
 
 static double number_after(const char *text, const char *key) {
@@ -12,7 +12,7 @@ static double number_after(const char *text, const char *key) {
     if (!at) return NAN;
     at += strlen(key);
     char *end;
-    double value = strtod(at, &end);
+    double value = rgm_strtod(at, &end);
     return end != at && isfinite(value) ? value : NAN;
 }
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/decimal.h"
 #include "base/utf8.h"
 
 // Letter after the backslash, 'u' for a \u escape, 0 where the byte stands for itself; 1 is a byte that
@@ -70,13 +70,8 @@ void rgm_write_f64(rgm_output *out, double value) {
         rgm_write_i64(out, (int64_t)value);
         return;
     }
-    char text[40];
-    for (int precision = 15; precision <= 17; precision++) {
-        (void)snprintf(text, sizeof text, "%.*g", precision, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    for (char *at = text; *at; at++)
-        if (*at == ',') *at = '.'; // the decimal point of some locales
+    char text[RGM_F64_TEXT];
+    rgm_f64_text(value, text);
     rgm_output_append(out, text, strlen(text));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/memory.h"
 #include "io/json/json_text.h"
 #include "io/json/json_value.h"
@@ -33,7 +33,7 @@ static bool number_of(const uint8_t *text, size_t length, double *value) {
     if (length == 0 || length >= sizeof copy || *text == '"') return false;
     memcpy(copy, text, length);
     copy[length] = 0;
-    *value = strtod(copy, &end);
+    *value = rgm_strtod(copy, &end);
     return *end == 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "io/json/json_text.h"
@@ -100,7 +101,7 @@ static void append_triple(rgm_bytes *out, const int32_t triple[3]) {
 
 static void append_argument(rgm_bytes *out, const rgm_event *event, rgm_field field) {
     const rgm_event_value *value = &event->value[field];
-    char text[40];
+    char text[RGM_F64_TEXT];
     if (out->length > 1) rgm_bytes_text(out, ",");
     const char *key = arguments[field].keys;
     rgm_json_quote(out, (const uint8_t *)key, strcspn(key, "|"), true);
@@ -113,8 +114,8 @@ static void append_argument(rgm_bytes *out, const rgm_event *event, rgm_field fi
             rgm_json_quote(out, value->text, value->length, false);
         return;
     case RGM_VALUE_REAL:
-        snprintf(text, sizeof text, isfinite(value->real) ? "%.17g" : "null", value->real);
-        rgm_bytes_text(out, text);
+        if (isfinite(value->real)) rgm_f64_text(value->real, text);
+        rgm_bytes_text(out, isfinite(value->real) ? text : "null");
         return;
     default: snprintf(text, sizeof text, "%" PRId64, value->number); rgm_bytes_text(out, text);
     }

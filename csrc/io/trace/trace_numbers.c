@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
+
 bool rgm_trace_int_of_text(const uint8_t *text, size_t length, int64_t *number) {
     char copy[32];
     if (length == 0 || length >= sizeof copy) return false;
@@ -62,6 +64,6 @@ bool rgm_trace_real(const uint8_t *at, size_t length, double *out) {
     if (length == 0 || length >= sizeof copy) return false;
     memcpy(copy, at, length);
     copy[length] = 0;
-    *out = strtod(copy, &end); // takes inf, Infinity and NaN too
+    *out = rgm_strtod(copy, &end); // takes inf, Infinity and NaN too
     return *end == 0;
 }

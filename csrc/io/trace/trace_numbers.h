@@ -13,7 +13,7 @@ bool rgm_trace_int_of_text(const uint8_t *text, size_t length, int64_t *number);
 // A decimal number times 10^power as an integer; what lies below one is cut off. False when it is out of the
 // range of int64.
 bool rgm_trace_decimal(const uint8_t *at, size_t length, int power, int64_t *out);
-// What strtod takes: inf, Infinity and NaN too.
+// What rgm_strtod takes: inf, Infinity and NaN too.
 bool rgm_trace_real(const uint8_t *at, size_t length, double *out);
 
 #endif

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of events: the columns they go to. Which call launched what, and in which step: core/model/test_links.c."""
 
+import json
 import math
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from event_text import codes, kinds, metadata, names, trace, x
 from traces import trace_path
 
@@ -184,3 +189,39 @@ def test_every_column_of_a_trace_is_filled() -> None:
             assert np.array_equal(*values, equal_nan=values[0].dtype.kind == "f"), (name, column)
     assert len(first.tables.launches)
     assert not first.tables.launches.cluster_y.any()
+
+
+# Numbers as the program's own locale has them: a comma, and an Arabic sign of two bytes.
+@pytest.mark.parametrize("name", ["de_DE", "ps_AF"])
+def test_numbers_have_points_in_every_locale(
+    run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, name: str
+) -> None:
+    made = tmp_path / f"{name}.UTF-8"
+    if not shutil.which("localedef") or subprocess.call(["localedef", "-i", name, "-f", "UTF-8", made]):
+        pytest.skip("no localedef that makes a locale with another sign than the point")
+    figures = '"blocks per SM": 0.1, "est. achieved occupancy %": 12.5'
+    (tmp_path / "trace.json").write_text(
+        '{"traceEvents": ['
+        + x("op", "1", "2", more=f', "args": {{{figures}}}')
+        + ","
+        + x("kernel", "2.5", "2", "kernel", f', "args": {{"device": 0, "stream": 7, {figures}}}', "0", "7")
+        + ', {"ph": "C", "name": "W", "pid": 0, "ts": 2, "args": {"power": 312.5}}]}'
+    )
+    program = f"""
+        import json, locale
+        from regimeter import load
+
+        locale.setlocale(locale.LC_ALL, "{name}.UTF-8")
+        assert locale.localeconv()["decimal_point"] != "."
+        run = load("trace.json")
+        launches = run.table("launches")
+        print(run.table("counters").value.tolist())
+        print(launches.blocks_per_sm.tolist(), launches.estimated_occupancy.tolist())
+        print(run.string(int(run.spans.metadata[0])))
+        run.export("copy.trace.json")
+        print(load("copy.trace.json").table("counters").value.tolist())
+    """
+    told = run_python(program, env={"LOCPATH": str(tmp_path)}).stdout.splitlines()
+    assert told[0] == told[3] == "[312.5]"
+    assert told[1] == "[0.1] [0.125]"
+    assert json.loads(told[2]) == {"blocks per SM": 0.1, "est. achieved occupancy %": 12.5}
