@@ -243,13 +243,13 @@ static void give_back(head *h) {
     if (clear(h, place)) note_free(order, place);
 }
 
-// Whether the block can have so many bytes where it is. One in a file is not this process's own to change
-// once it was forked.
+// Whether the block can have so many bytes where it is; where not, it may still get them elsewhere, so
+// nothing is refused yet. One in a file is not this process's own to change once it was forked.
 static bool stretch(head *h, size_t bytes) {
     bool more = bytes > h->bytes;
     if (bytes > room_of(h->order) || (h->in_file && spill.inherit)) return false;
     if (more && !h->in_file && !fits_memory(bytes - h->bytes, h->column)) return false;
-    if (more && h->in_file && (spill.refused = reserve(place_of(h), bytes)) != 0) return false;
+    if (more && h->in_file && reserve(place_of(h), bytes) != 0) return false;
     count(h->in_file, h->bytes, bytes);
     h->bytes = bytes;
     return true;

@@ -124,6 +124,19 @@ TEST(rooms_are_zeros_when_they_are_used_again) {
     }
 }
 
+TEST(a_block_of_a_full_disk_that_finds_room_in_memory_was_not_refused) {
+    rgm_error err;
+    uint8_t *in_memory = rgm_malloc(900 * KB), *in_file = rgm_malloc(900 * KB);
+    REQUIRE(in_memory && in_file && rgm_spill_now().in_file > 0);
+    rgm_free(in_memory);
+    disk_is_full = true;
+    uint8_t *grown = rgm_realloc(in_file, 950 * KB);
+    disk_is_full = false;
+    CHECK(grown && grown != in_file && rgm_spill_now().in_file == 0);
+    CHECK(!rgm_spill_refused(&err));
+    rgm_free(grown);
+}
+
 // The block that was to grow stays what it was, and the next one finds room again.
 TEST(a_full_disk_refuses_a_block_and_says_so) {
     enum { BLOCK = 2 * MB };
