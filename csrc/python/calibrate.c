@@ -202,22 +202,36 @@ static PyObject *core_device_about(PyObject *module, PyObject *args) {
     return RGM_DICT_OF(&about, members);
 }
 
+enum { MOST_BESTS = 256 };
+
+static int read_bests(PyObject *items, double *bests) {
+    Py_ssize_t count = PyTuple_GET_SIZE(items);
+    if (count < 1 || count > MOST_BESTS) {
+        PyErr_Format(PyExc_ValueError, "a figure is made of 1 to %d values", MOST_BESTS);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        bests[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(items, i));
+        if (PyErr_Occurred()) return -1;
+        if (bests[i] > 0 && !isinf(bests[i])) continue;
+        PyErr_Format(PyExc_ValueError, "a figure is made of positive numbers, not %R",
+                     PyTuple_GET_ITEM(items, i));
+        return -1;
+    }
+    return 0;
+}
+
 static PyObject *core_figure(PyObject *module, PyObject *args) {
     PyObject *values;
     int least;
-    double bests[256];
+    double bests[MOST_BESTS];
     if (!PyArg_ParseTuple(args, "O!p:calibrate_figure", &PyList_Type, &values, &least)) return NULL;
-    Py_ssize_t count = PyList_GET_SIZE(values);
-    if (count < 1 || count > (Py_ssize_t)(sizeof bests / sizeof *bests))
-        return PyErr_Format(PyExc_ValueError, "a figure is made of 1 to %zu values",
-                            sizeof bests / sizeof *bests);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        bests[i] = PyFloat_AsDouble(PyList_GET_ITEM(values, i));
-        if (PyErr_Occurred()) return NULL;
-        if (!(bests[i] > 0) || isinf(bests[i]))
-            return PyErr_Format(PyExc_ValueError, "a figure is made of positive numbers, not %R",
-                                PyList_GET_ITEM(values, i));
-    }
+    PyObject *items = PyList_AsTuple(values); // numbers may run code that changes the list
+    if (!items) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(items);
+    int result = read_bests(items, bests);
+    Py_DECREF(items);
+    if (result < 0) return NULL;
     rgm_figure figure =
         rgm_figure_of(bests, (size_t)count, least, RGM_CALIBRATE_POLICY_DEFAULTS.least_spread);
     return Py_BuildValue("(dd)", figure.value, figure.spread);

@@ -65,45 +65,52 @@ static int take_operations(PyObject *given, rgm_work *work) {
     return rgm_fields_read(given, &fields, work);
 }
 
+static int take_limit(PyObject *name, PyObject *value, rgm_work *work) {
+    static const char *const names[] = {RGM_LIMITS(RGM_TOKEN)};
+    double share, spread;
+    Py_ssize_t found = rgm_name_find(name, names, RGM_LIMIT_COUNT);
+    if (found < 0) {
+        PyErr_Format(PyExc_ValueError, "no limit is called %R; valid are those of LIMITS", name);
+        return -1;
+    }
+    if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "dd", &share, &spread)) {
+        PyErr_Format(PyExc_TypeError, "limit %R must be (part of the time, spread)", name);
+        return -1;
+    }
+    if (!(share >= 0 && spread >= 0) || isinf(share) || isinf(spread)) {
+        PyErr_Format(PyExc_ValueError, "limit %R must have finite numbers of at least 0", name);
+        return -1;
+    }
+    work->limit_share[found] = share;
+    work->limit_spread[found] = spread;
+    return 0;
+}
+
 // {name: (part of the time, its spread)}
 static int take_limits(PyObject *given, rgm_work *work) {
-    static const char *const names[] = {RGM_LIMITS(RGM_TOKEN)};
     if (!given || given == Py_None) return 0;
     if (!PyDict_Check(given)) {
         PyErr_SetString(PyExc_TypeError, "limits must be a dict of limit and (part of the time, spread)");
         return -1;
     }
-    PyObject *name, *value;
-    for (Py_ssize_t at = 0; PyDict_Next(given, &at, &name, &value);) {
-        Py_ssize_t found = rgm_name_find(name, names, RGM_LIMIT_COUNT);
-        if (found < 0) {
-            PyErr_Format(PyExc_ValueError, "no limit is called %R; valid are those of LIMITS", name);
-            return -1;
-        }
-        double share, spread;
-        if (!PyTuple_Check(value) || !PyArg_ParseTuple(value, "dd", &share, &spread)) {
-            PyErr_Format(PyExc_TypeError, "limit %R must be (part of the time, spread)", name);
-            return -1;
-        }
-        if (!(share >= 0 && spread >= 0) || isinf(share) || isinf(spread)) {
-            PyErr_Format(PyExc_ValueError, "limit %R must have finite numbers of at least 0", name);
-            return -1;
-        }
-        work->limit_share[found] = share;
-        work->limit_spread[found] = spread;
-    }
-    return 0;
+    PyObject *name, *value, *own = PyDict_Copy(given); // numbers may run code that changes it
+    Py_ssize_t at = 0;
+    int result = own ? 0 : -1;
+    while (result == 0 && PyDict_Next(own, &at, &name, &value)) result = take_limit(name, value, work);
+    Py_XDECREF(own);
+    return result;
 }
 
 static int take_caches(PyObject *given, rgm_work *work) {
     if (!given || given == Py_None) return 0;
-    PyObject *items = PySequence_Fast(given, "caches must be a sequence of the sizes of up to three levels");
+    PyObject *items =
+        rgm_sequence_items(given, "caches must be a sequence of the sizes of up to three levels");
     if (!items) return -1;
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(items);
+    Py_ssize_t count = PyTuple_GET_SIZE(items);
     int result = count <= RGM_CACHE_LEVELS ? 0 : -1;
     if (result < 0) PyErr_SetString(PyExc_ValueError, "caches has at most three levels");
     for (Py_ssize_t i = 0; result == 0 && i < count; i++)
-        result = take_number(PySequence_Fast_GET_ITEM(items, i), "caches", &work->cache_bytes[i]);
+        result = take_number(PyTuple_GET_ITEM(items, i), "caches", &work->cache_bytes[i]);
     Py_DECREF(items);
     return result;
 }

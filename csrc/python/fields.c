@@ -56,6 +56,13 @@ int rgm_fields_read(PyObject *given, const rgm_fields *fields, void *into) {
     return result;
 }
 
+PyObject *rgm_sequence_items(PyObject *given, const char *message) {
+    PyObject *items = PySequence_Fast(given, message);
+    PyObject *own = items ? PySequence_Tuple(items) : NULL;
+    Py_XDECREF(items);
+    return own;
+}
+
 PyObject *rgm_fields_describe(const rgm_fields *fields) {
     PyObject *dict = PyDict_New();
     for (size_t i = 0; dict && i < fields->count; i++) {

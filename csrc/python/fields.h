@@ -37,6 +37,9 @@ typedef struct {
 // nothing. Its values may run code of the program while they become numbers; what that does to the dict does
 // not matter here.
 int rgm_fields_read(PyObject *given, const rgm_fields *fields, void *into);
+// The items of a sequence, for the same reason as a tuple of its own; NULL with a TypeError of this text
+// where it is none.
+PyObject *rgm_sequence_items(PyObject *given, const char *message);
 // {name: {"default", "unit", "source"}}
 PyObject *rgm_fields_describe(const rgm_fields *fields);
 

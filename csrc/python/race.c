@@ -75,9 +75,9 @@ static PyObject *race_withdraw(race_object *self, PyObject *candidate) {
 static PyObject *race_round(race_object *self, PyObject *times) {
     double values[RGM_RACE_CANDIDATES] = {0};
     rgm_error err = RGM_ERROR_NONE;
-    PyObject *list = PySequence_Fast(times, "the times of a round are a sequence");
+    PyObject *list = rgm_sequence_items(times, "the times of a round are a sequence");
     if (!list) return NULL;
-    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    Py_ssize_t count = PyTuple_GET_SIZE(list);
     rgm_race_candidate last;
     // One time a candidate: the last one exists and the next one does not.
     bool fits = count > 0 && count <= RGM_RACE_CANDIDATES &&
@@ -85,7 +85,7 @@ static PyObject *race_round(race_object *self, PyObject *times) {
                 rgm_race_candidate_of(self->race, (size_t)count, &last, &err) != RGM_OK;
     if (!fits) PyErr_SetString(PyExc_ValueError, "a round has one time a candidate");
     for (Py_ssize_t i = 0; fits && i < count; i++) {
-        values[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(list, i));
+        values[i] = PyFloat_AsDouble(PyTuple_GET_ITEM(list, i));
         fits = !PyErr_Occurred();
     }
     Py_DECREF(list);

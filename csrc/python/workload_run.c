@@ -72,14 +72,8 @@ static int make_outputs(workload_call *call) {
     return 0;
 }
 
-static int prepare(rgm_module *state, workload_call *call, const char *name, PyObject *parameters,
-                   PyObject *inputs) {
+static int prepare_with(rgm_module *state, workload_call *call, PyObject *parameters, PyObject *inputs) {
     rgm_error err = RGM_ERROR_NONE;
-    call->workload = rgm_workload_find(name);
-    if (!call->workload) {
-        PyErr_Format(PyExc_ValueError, "there is no workload called %s", name);
-        return -1;
-    }
     if (take_parameters(call, parameters) < 0) return -1;
     rgm_status status = rgm_workload_prepare(call->workload, call->values, call->values, &call->shape, &err);
     if (status != RGM_OK) {
@@ -87,6 +81,29 @@ static int prepare(rgm_module *state, workload_call *call, const char *name, PyO
         return -1;
     }
     return take_inputs(call, inputs) < 0 ? -1 : make_outputs(call);
+}
+
+// NULL stays NULL.
+static bool copy_dict(PyObject *given, PyObject **own) {
+    *own = given ? PyDict_Copy(given) : NULL;
+    return !given || *own;
+}
+
+// Of copies: numbers and buffers may run code that changes the dictionaries.
+static int prepare(rgm_module *state, workload_call *call, const char *name, PyObject *parameters,
+                   PyObject *inputs) {
+    PyObject *own_parameters, *own_inputs = NULL;
+    call->workload = rgm_workload_find(name);
+    if (!call->workload) {
+        PyErr_Format(PyExc_ValueError, "there is no workload called %s", name);
+        return -1;
+    }
+    int result = -1;
+    if (copy_dict(parameters, &own_parameters) && copy_dict(inputs, &own_inputs))
+        result = prepare_with(state, call, own_parameters, own_inputs);
+    Py_XDECREF(own_parameters);
+    Py_XDECREF(own_inputs);
+    return result;
 }
 
 static void release(workload_call *call) {

@@ -262,6 +262,27 @@ def test_numbers_whose_code_changes_the_dictionary(run, method):
         assert getattr(run, method)(given) is not None
 
 
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        (lambda given: _core.calibrate_figure(given, False), lambda one: [one, *[2.0] * 200]),
+        (lambda given: _core.Race(20).round(given), lambda one: [one, *[2.0] * 19]),
+        (lambda given: _core.classify(caches=given), lambda one: [one, 2.0, 3.0]),
+        (lambda given: _core.classify(limits=given), lambda one: {"system": (one, 0.1), "file": (2.0, 0.1)}),
+        (lambda given: _core.workload_inputs("conv2d", given), lambda one: {"height": one, "width": 3.0}),
+    ],
+)
+def test_numbers_whose_code_clears_what_they_stand_in(call, given):
+    class Number:
+        def __float__(self):
+            changed.clear()
+            return 1.0
+
+    changed = given(Number())
+    assert call(changed) == call(given(1.0))
+    assert not changed
+
+
 def test_a_run_is_made_by_the_library_only(run):
     for kind in (_core.Run, _core.Table, _core.Column):
         with pytest.raises(TypeError):
