@@ -16,7 +16,6 @@ struct rgm_kept {
 rgm_status rgm_kept_init(rgm_kept **kept, rgm_error *err) {
     *kept = rgm_calloc(1, sizeof **kept);
     if (!*kept) return rgm_error_no_memory(err);
-    for (int i = 0; i < RGM_KEPT_COUNT; i++) rgm_once_init(&(*kept)->slots[i].once);
     return RGM_OK;
 }
 
@@ -24,7 +23,6 @@ void rgm_kept_release(rgm_kept *kept) {
     for (int i = 0; kept && i < RGM_KEPT_COUNT; i++) {
         slot *s = &kept->slots[i];
         if (s->made) s->kind->release(s->made);
-        rgm_once_release(&s->once);
     }
     rgm_free(kept);
 }

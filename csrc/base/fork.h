@@ -15,6 +15,7 @@ typedef enum {
     RGM_FORK_CUPTI,
     RGM_FORK_LIBRARIES, // the folders that are searched
     RGM_FORK_SESSIONS,
+    RGM_FORK_ONCE,
     RGM_FORK_SPILL, // of all that allocates
     RGM_FORK_PLACES
 } rgm_fork_place;

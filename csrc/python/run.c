@@ -13,9 +13,6 @@ PyObject *rgm_run_wrap(PyTypeObject *type, rgm_run *run) {
         return NULL;
     }
     self->run = run;
-    rgm_once_init(&self->computed);
-    rgm_once_init(&self->viewed);
-    for (int i = 0; i < 2; i++) rgm_once_init(&self->tiled[i]);
     return (PyObject *)self;
 }
 
@@ -33,9 +30,6 @@ static void run_dealloc(run_object *self) {
     rgm_table_release(&rgm_summary_desc, &self->summary);
     for (int i = 0; i < 2; i++) rgm_tiles_release(&self->tiles[i]);
     rgm_view_release(&self->view);
-    rgm_once_release(&self->computed);
-    rgm_once_release(&self->viewed);
-    for (int i = 0; i < 2; i++) rgm_once_release(&self->tiled[i]);
     rgm_shown_free(self->shown);
     Py_CLEAR(self->strings);
     rgm_run_free(self->run);

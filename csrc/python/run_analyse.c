@@ -29,6 +29,8 @@ static rgm_status make_results(void *owner, rgm_error *err) {
     rgm_policy policy = RGM_POLICY_DEFAULTS;
     const rgm_view *view = rgm_entries_need_view(self->run) ? &self->view : NULL;
     if (view) RGM_TRY(rgm_once_make(&self->viewed, make_view, self, err));
+    self->entries = (rgm_entries){0}; // in a child of a fork the parent may have begun them
+    self->summary = (rgm_summary){0};
     rgm_status status = rgm_entries_compute(self->run, view, &self->entries, err);
     if (status == RGM_OK)
         status = rgm_summary_compute(self->run, &self->entries, &policy, &self->summary, err);

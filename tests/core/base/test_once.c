@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "analysis/kept.h"
 #include "base/memory.h"
@@ -39,14 +41,12 @@ static void *ask(void *arg) {
 TEST(of_many_threads_that_ask_one_makes_it_and_all_have_it) {
     thing t = {.value = 0};
     pthread_t threads[THREADS];
-    rgm_once_init(&t.once);
     CHECK(!rgm_once_made(&t.once));
     for (int i = 0; i < THREADS; i++) REQUIRE(pthread_create(&threads[i], NULL, ask, &t) == 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     CHECK_EQ_I64(t.makings, 1);
     CHECK_EQ_I64(t.got, THREADS);
     CHECK(rgm_once_made(&t.once));
-    rgm_once_release(&t.once);
 }
 
 static rgm_status fail_first(void *owner, rgm_error *err) {
@@ -57,13 +57,52 @@ static rgm_status fail_first(void *owner, rgm_error *err) {
 TEST(what_failed_is_tried_again_by_the_next) {
     thing t = {.value = 0};
     rgm_error err;
-    rgm_once_init(&t.once);
     CHECK_EQ_I64(rgm_once_make(&t.once, fail_first, &t, &err), RGM_NO_MEMORY);
     CHECK(!rgm_once_made(&t.once));
     CHECK_OK(rgm_once_make(&t.once, fail_first, &t, &err));
     CHECK_OK(rgm_once_make(&t.once, fail_first, &t, &err));
     CHECK_EQ_I64(t.makings, 2);
-    rgm_once_release(&t.once);
+}
+
+static _Atomic(bool) go_on;
+
+static rgm_status make_slowly(void *owner, rgm_error *err) {
+    thing *t = owner;
+    (void)err;
+    (void)atomic_fetch_add(&t->makings, 1);
+    while (!atomic_load(&go_on)) sched_yield();
+    t->value = 42;
+    return RGM_OK;
+}
+
+static void *make_in_a_thread(void *arg) {
+    thing *t = arg;
+    rgm_error err;
+    if (rgm_once_make(&t->once, make_slowly, t, &err) == RGM_OK) (void)atomic_fetch_add(&t->got, 1);
+    return NULL;
+}
+
+// The thread that makes it is not in the child.
+TEST(what_a_fork_breaks_off_is_made_in_the_child) {
+    thing t = {.value = 0};
+    pthread_t thread;
+    rgm_error err;
+    int status = -1;
+    REQUIRE(pthread_create(&thread, NULL, make_in_a_thread, &t) == 0);
+    while (!atomic_load(&t.makings)) sched_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); // ends a wait without an end
+        atomic_store(&go_on, true);
+        bool made = rgm_once_make(&t.once, make_slowly, &t, &err) == RGM_OK &&
+                    rgm_once_make(&t.once, make_slowly, &t, &err) == RGM_OK;
+        _exit(!(made && t.value == 42 && t.makings == 2));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(!rgm_once_made(&t.once));
+    atomic_store(&go_on, true);
+    pthread_join(thread, NULL);
+    CHECK(rgm_once_made(&t.once) && t.got == 1 && t.makings == 1 && t.value == 42);
 }
 
 static rgm_status make_copy(const void *of, void **made, rgm_error *err) {
