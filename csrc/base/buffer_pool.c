@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/fork.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
@@ -38,6 +39,7 @@ typedef struct {
 } list;
 
 struct rgm_buffer_pool {
+    rgm_buffer_pool *next; // of all pools
     pthread_mutex_t mutex;
     rgm_pool_options options;
     rgm_pool_source source;
@@ -50,6 +52,37 @@ struct rgm_buffer_pool {
     size_t n_buckets; // a power of two
     rgm_pool_counts counts;
 };
+
+// --- forks ------------------------------------------------------------------------------------------------
+
+static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER; // taken before those of the pools
+static rgm_buffer_pool *all;
+
+static void before_fork(void) {
+    pthread_mutex_lock(&all_mutex);
+    for (rgm_buffer_pool *pool = all; pool; pool = pool->next) pthread_mutex_lock(&pool->mutex);
+}
+static void after_fork(void) {
+    for (rgm_buffer_pool *pool = all; pool; pool = pool->next) pthread_mutex_unlock(&pool->mutex);
+    pthread_mutex_unlock(&all_mutex);
+}
+static const rgm_fork_hooks hooks = {before_fork, after_fork, after_fork};
+
+static void enlist(rgm_buffer_pool *pool) {
+    rgm_fork_watch(RGM_FORK_POOLS, &hooks);
+    pthread_mutex_lock(&all_mutex);
+    pool->next = all;
+    all = pool;
+    pthread_mutex_unlock(&all_mutex);
+}
+
+static void delist(const rgm_buffer_pool *pool) {
+    pthread_mutex_lock(&all_mutex);
+    rgm_buffer_pool **at = &all;
+    while (*at != pool) at = &(*at)->next;
+    *at = pool->next;
+    pthread_mutex_unlock(&all_mutex);
+}
 
 // --- lists ------------------------------------------------------------------------------------------------
 
@@ -237,12 +270,14 @@ rgm_status rgm_buffer_pool_new(rgm_buffer_pool **out, const rgm_pool_options *op
     pool->clock_context = clock_context;
     pool->number = atomic_fetch_add(&numbers, 1) + 1;
     pthread_mutex_init(&pool->mutex, NULL);
+    enlist(pool);
     *out = pool;
     return RGM_OK;
 }
 
 void rgm_buffer_pool_free(rgm_buffer_pool *pool) {
     if (!pool) return;
+    delist(pool);
     (void)rgm_buffer_pool_clear(pool);
     node *gone = NULL;
     while (pool->live.first) {

@@ -6,6 +6,7 @@
 
 // The order in which threads take these locks where they take several.
 typedef enum {
+    RGM_FORK_POOLS,   // of memory; they ask devices under it
     RGM_FORK_WATCHES, // of the program's first use of a device
     RGM_FORK_TRACING,
     RGM_FORK_EVENTS,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is made by the first who asks for it and stays: whoever asks meanwhile waits for that. A making that
-// failed is tried again by the next who asks, and one that a fork has broken off by the next in the child. What
-// that has left is in any state: a making writes over it and releases nothing of it.
+// failed is tried again by the next who asks, and one that a fork has broken off by the next in the child.
+// What that has left is in any state: a making writes over it and releases nothing of it.
 //
 //     RGM_TRY(rgm_once_make(&owner->once, make_index, owner, err));
 #ifndef RGM_BASE_ONCE_H

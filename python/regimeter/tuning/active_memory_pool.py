@@ -15,8 +15,10 @@ Every figure is counted or measured by this pool; docs/tuning.md says how. A buf
 """
 
 import math
+import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -141,6 +143,7 @@ class ActiveMemoryPool:
         self._pools: dict[int | None, _core.BufferPool] = {}
         self._ledger = self._make("none")
         self._closed = False
+        _alive.add(self)
 
     @classmethod
     def with_defaults(cls) -> Self:
@@ -293,6 +296,18 @@ class ActiveMemoryPool:
         if self._clock is not None:
             pool.set_clock(round(self._clock() / NS))
         return pool
+
+
+_alive: "weakref.WeakSet[ActiveMemoryPool]" = weakref.WeakSet()
+
+
+def _go_on() -> None:
+    """In a forked child."""
+    for pool in list(_alive):
+        pool._lock = threading.Lock()  # the one that another thread held would never be released
+
+
+os.register_at_fork(after_in_child=_go_on)
 
 
 def _ordinal(device: int | str | None) -> int | None:

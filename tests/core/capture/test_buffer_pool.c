@@ -2,7 +2,10 @@
 #include "base/buffer_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "harness.h"
@@ -327,4 +330,48 @@ TEST(no_two_threads_ever_hold_the_same_memory) {
     CHECK_EQ_I64(counts.live_requested_bytes, 0);
     CHECK_EQ_I64(counts.misses, counts.evicted_room + counts.cleared + counts.idle_buffers);
     rgm_buffer_pool_free(pool);
+}
+
+// --- forks ------------------------------------------------------------------------------------------------
+
+static _Atomic(bool) asked;
+
+// Called under the pool's lock.
+static bool passed_slowly(void *context, const rgm_pool_memory *memory) {
+    (void)context, (void)memory;
+    atomic_store(&asked, true);
+    for (int i = 0; i < 1000; i++) sched_yield();
+    return true;
+}
+
+static void *take_one(void *pool) {
+    (void)get(pool, 4096);
+    return NULL;
+}
+
+TEST(a_child_can_use_a_pool_that_a_thread_of_the_parent_was_using) {
+    rgm_pool_source source = rgm_pool_host_source;
+    source.passed = passed_slowly;
+    rgm_pool_options options = RGM_POOL_OPTION_DEFAULTS;
+    rgm_buffer_pool *pool, *other;
+    rgm_error err;
+    pthread_t thread;
+    int status = -1;
+    CHECK_OK(rgm_buffer_pool_new(&pool, &options, &source, NULL, NULL, &err));
+    CHECK_OK(rgm_buffer_pool_new(&other, &options, &source, NULL, NULL, &err));
+    put(pool, get(pool, 4096));
+    REQUIRE(pthread_create(&thread, NULL, take_one, pool) == 0);
+    while (!atomic_load(&asked)) sched_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20); // ends a wait without an end
+        put(pool, get(pool, 4096));
+        rgm_buffer_pool_free(other);
+        rgm_buffer_pool_free(pool);
+        _exit(atomic_load(&harness_failures) != 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    pthread_join(thread, NULL);
+    rgm_buffer_pool_free(pool);
+    rgm_buffer_pool_free(other);
 }

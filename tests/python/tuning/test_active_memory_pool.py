@@ -227,6 +227,33 @@ def test_threads_share_a_pool():
     assert stats.total("live_buffers") == 0
 
 
+def test_a_forked_child_can_use_a_pool_that_was_in_use(run_python):
+    run_python("""
+        import os, signal, threading
+        from regimeter import ActiveMemoryPool
+
+        pool = ActiveMemoryPool()
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with pool._lock:
+                held.set()
+                done.wait()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            pool.free(pool.allocate(100_000))
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        done.set()
+        thread.join()
+    """)
+
+
 def test_unknown_devices_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="cuda:N"):
         ActiveMemoryPool().allocate(5000, "tpu:0")
