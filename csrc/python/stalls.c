@@ -32,12 +32,13 @@ PyObject *rgm_profiler_stalls_collect(profiler_object *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-// Without the interpreter's lock; any number of times. The state at the end is kept.
+// Without the interpreter's lock; any number of times. The state at the end is kept. Like the calls above and
+// below it, never while another thread is in one of them: the profiler's lock in Python is held.
 void rgm_profiler_stalls_close(profiler_object *self) {
     rgm_stall_sampling *stalls = self->stalls;
+    if (stalls && !self->stalls_state) self->stalls_state = rgm_calloc(1, sizeof *self->stalls_state);
     self->stalls = NULL;
     if (!stalls) return;
-    if (!self->stalls_state) self->stalls_state = rgm_calloc(1, sizeof *self->stalls_state);
     rgm_stall_sampling_stop(stalls, self->stalls_state);
 }
 
@@ -73,12 +74,14 @@ static const rgm_member members[] = {
 // None where nothing was ever sampled.
 PyObject *rgm_profiler_stalls_state(profiler_object *self, PyObject *unused) {
     rgm_stall_state state = {0};
-    if (!self->stalls && !self->stalls_state) Py_RETURN_NONE;
+    rgm_stall_sampling *stalls = self->stalls;
+    const rgm_stall_state *last = self->stalls_state;
+    if (!stalls && !last) Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS;
-    if (self->stalls)
-        rgm_stall_sampling_read(self->stalls, &state);
+    if (stalls)
+        rgm_stall_sampling_read(stalls, &state);
     else
-        state = *self->stalls_state;
+        state = *last;
     Py_END_ALLOW_THREADS;
     return RGM_DICT_OF(&state, members);
 }

@@ -210,7 +210,8 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
         self.set_detailed_metrics(self.enable_detailed_metrics)
         if self._asked.structure and self._structure is None:
             self._structure = attachment.attach(self)
-        self._send_environment()
+        with self._lock:  # another thread may be closing it
+            self._send_environment()
         with self._collecting():  # who is killed from here on had a profiler, whatever of it is in the file
             self._flush()
 
@@ -384,6 +385,7 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
         self.close()
 
     def _send_environment(self, stats: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Tell the recording what it is of; with the lock, as soon as other threads may have the profiler."""
         described = stated.describe(self, stats or self._stats())
         self._environment(description.encode(described))
         return described

@@ -13,6 +13,7 @@ from entries import names
 
 import regimeter
 from regimeter import GPUProfiler, ProfileEntry, ProfileSummary, Run, get_profiler
+from regimeter.capture import stated
 from regimeter.profiler import RECORD_VARIABLE
 
 # --- names, arguments, defaults -------------------------------------------------------------------------------
@@ -307,6 +308,22 @@ def test_a_closed_profiler_keeps_its_results_and_records_no_more(profiler):
         pass
     assert names(profiler) == ["a"]
     assert profiler.run().complete
+
+
+def test_devices_are_asked_by_one_thread_at_a_time(make_profiler, monkeypatch):
+    asked = []
+
+    def describe(profiler, stats):
+        asked.append(profiler._lock.locked())
+        return described(profiler, stats)
+
+    profiler = make_profiler()
+    described = stated.describe
+    monkeypatch.setattr(stated, "describe", describe)
+    profiler._go_on()  # as where a program's profiler takes over the one of `regimeter record`
+    profiler.run()
+    profiler.close()
+    assert len(asked) == 3 and all(asked)
 
 
 def test_the_profiler_is_a_context_manager():
