@@ -240,7 +240,7 @@ def test_a_forked_child_can_use_a_pool_that_was_in_use(run_python):
                 held.set()
                 done.wait()
 
-        thread = threading.Thread(target=hold)
+        thread = threading.Thread(target=hold, daemon=True)
         thread.start()
         held.wait()
         child = os.fork()
