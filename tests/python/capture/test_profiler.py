@@ -323,7 +323,7 @@ def test_devices_are_asked_by_one_thread_at_a_time(make_profiler, monkeypatch):
     profiler._go_on()  # as where a program's profiler takes over the one of `regimeter record`
     profiler.run()
     profiler.close()
-    assert len(asked) == 3 and all(asked)
+    assert asked == [True] * 3
 
 
 def test_the_profiler_is_a_context_manager():
