@@ -18,7 +18,7 @@ from ..system.files import atomic_writer
 from ..system.text import width_of
 from .common import as_option, whole_number
 from .errors import CommandError
-from .files import check_output, check_writable, style_of
+from .files import check_output, style_of
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -122,7 +122,8 @@ def rule_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def run(arguments: argparse.Namespace) -> int:
     """Compare, report, and return the exit code of the gate."""
     base, current = _side(arguments.base), _side(arguments.current)
-    _check_output(arguments.output, [*base, *current])
+    if arguments.output is not None:
+        check_output(arguments.output, [*base, *current])
     style_of(arguments, FORMATS)
     try:
         baseline = _baseline(arguments.base, base, arguments.require_baseline)
@@ -161,15 +162,6 @@ def _title(base: str, current: str) -> str:
     shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], folders)))
     shared = 0 if base.startswith("/") and shared == 1 else shared  # the root alone
     return " compared with ".join("/".join(side[shared:]) for side in sides)
-
-
-def _check_output(output: str | None, sources: list[str]) -> None:
-    """Refuse an output that cannot be written or is an input, before anything is read."""
-    if output is None:
-        return
-    check_writable(output)
-    for source in sources:
-        check_output(output, source)
 
 
 def _baseline(text: str, files: list[str], required: bool) -> Any:

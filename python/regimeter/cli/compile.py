@@ -16,7 +16,7 @@ from ..system.torch_extra import torch_for
 from .common import print_document
 from .compile_log import advice, log_text
 from .errors import CommandError
-from .files import check_writable
+from .files import check_output
 
 LIVE = {
     "inputs": None,
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     modes = arguments.mode or ["default"]
     if arguments.output is not None:
         form = choose(arguments.output, PAGES | {".json": "json"})
-        check_writable(arguments.output)
+        check_output(arguments.output, arguments.target)
         if len(modes) > 1:
             raise CommandError("-o writes the report of one mode; --json prints those of several")
     if is_log(arguments.target):

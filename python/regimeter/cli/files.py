@@ -5,7 +5,6 @@ import argparse
 import os
 
 from ..run.formats import PAGES, REPORTS, choose
-from ..run.inputs import HEAD_BYTES, kind_of
 from .errors import CommandError
 
 
@@ -19,15 +18,32 @@ def style_of(arguments: argparse.Namespace, formats: tuple[str, ...]) -> str:
 
 
 def check_output(output: str, source: str | list[str]) -> None:
-    """Refuse an output that cannot be written, or that is an input by whatever name."""
+    """Refuse an output that cannot be written, or that is an input by whatever name, or a file of a folder or pattern
+    that is the input."""
     check_writable(output)
     for name in [source] if isinstance(source, str) else source:
-        try:
-            same = os.path.samefile(output, name)
-        except OSError:  # one of them does not exist
-            continue
-        if same:
+        if any(_is_same(output, file) for file in _files_of(name)):
             raise CommandError(f"{output}: is the input file, which is never overwritten; name another with -o")
+
+
+def _files_of(name: str) -> list[str]:
+    """Return the files that are read where a name is given: those of a folder or pattern, else the file itself."""
+    from ..run import ranks, remote
+
+    if remote.is_url(name):
+        return []
+    try:
+        found = ranks.find_files(name)
+    except OSError:  # whoever reads it says what is wrong with it
+        return []
+    return [name] if found is None else found
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def check_writable(output: str) -> None:
@@ -47,11 +63,3 @@ def check_page(output: str) -> None:
     """Refuse an output that cannot be written, or whose suffix is not that of a page."""
     choose(output, PAGES, default="html")
     check_writable(output)
-
-
-def holds_recording(path: str) -> bool:
-    """Return whether a file holds something that can be loaded, told by its first bytes; a program does not."""
-    if path.endswith(".py") or not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return kind_of(file.read(HEAD_BYTES)) != ""

@@ -19,7 +19,7 @@ from ..suite import MemoryProfiler
 from ..system.files import write_json
 from ..system.text import UNAVAILABLE, amount, printable
 from .common import declare_in_process, print_document, tell_in_process
-from .files import check_writable
+from .files import check_output
 from .in_process import name_of, run_program
 from .runs import load_run
 
@@ -40,9 +40,9 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
         usage=USAGE,
         description="Say of a memory snapshot of torch, a trace with allocations or a recording how much memory lived"
         " at the peak, of what it was and who asked for it. Or run a program in this process with every allocation of"
-        " torch tracked, and say the same of it.",
+        " torch tracked, and say the same of it: one that ends in .py, a module after -m, or any other after --.",
     )
-    parser.add_argument("file", metavar="FILE", nargs="*", help="a snapshot, trace or recording; else a program is run")
+    parser.add_argument("file", metavar="FILE", nargs="*", help="a snapshot, trace or recording")
     parser.add_argument(
         "-o",
         "--output",
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = ""
     if arguments.output is not None:
         form = choose(arguments.output, PAGES | {".json": "json", ".pickle": "pickle"})
-        check_writable(arguments.output)
+        check_output(arguments.output, arguments.file)
     return _of_file(arguments, form) if arguments.file else _of_program(arguments, form)
 
 

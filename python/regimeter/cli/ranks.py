@@ -10,7 +10,7 @@ from ..job.text import text
 from ..system.files import write_json
 from .analyse import check_thresholds, declare
 from .common import print_document, text_width, whole_number
-from .files import check_writable
+from .files import check_output
 from .progress import step
 from .runs import only
 
@@ -41,7 +41,7 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what the job lost, to whom and why."""
     if arguments.output:
-        check_writable(arguments.output)
+        check_output(arguments.output, arguments.trace)
     thresholds = dict(arguments.set)
     check_thresholds(thresholds)
     traces = only(arguments.trace)

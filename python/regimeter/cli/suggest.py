@@ -40,8 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     trace = only(arguments.trace)
     if arguments.output is not None:
         choose(arguments.output, {".json": "json"}, default="json")
-        for path in arguments.trace:
-            check_output(arguments.output, path)
+        check_output(arguments.output, arguments.trace)
     loaded = load_run(trace, quiet=arguments.quiet)
     name = shlex.join(arguments.trace)
     plain = isinstance(trace, str) and loaded.source == "export"  # of an exported profile the file says more

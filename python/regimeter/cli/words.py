@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the words of ``regimeter`` end and those of the program that it runs begin."""
 
+import os
+
+PROGRAMS = (".py", ".pyw", ".pyz")
+MOST_FIRST_LINE = 256  # bytes of it that the system reads
 VALUED = (
     "-o",
     "--output",
@@ -54,13 +58,24 @@ def split_program(words: list[str]) -> tuple[list[str], list[str]]:
         if word == "--":
             return words[:i], words[i + 1 :]
         if word == "-" or not word.startswith("-") or word[:2] in ("-m", "-c"):
-            return (words, []) if takes_files and _holds_recording(word) else (words[:i], words[i:])
+            return (words[:i], words[i:]) if not takes_files or _is_program(word) else (words, [])
         i += 2 if word in valued else 1
     return words, []
 
 
-def _holds_recording(word: str) -> bool:
-    # Only `memory` takes files, too; every other verb would begin 15 ms later.
-    from .files import holds_recording
+def _is_program(word: str) -> bool:
+    """Whether a word names a program of Python rather than a file to read; what is neither is for the reader to say.
 
-    return holds_recording(word)
+    A program ends in .py, .pyw or .pyz, is -m or -c, a folder with a __main__.py, or a file without a suffix whose
+    first line calls for Python. Any other stands after --.
+    """
+    if word.startswith("-") and word != "-":
+        return True
+    if os.path.isdir(word):
+        return os.path.isfile(os.path.join(word, "__main__.py"))
+    suffix = os.path.splitext(word)[1]
+    if suffix or not os.path.isfile(word):
+        return suffix in PROGRAMS
+    with open(word, "rb") as file:
+        first = file.readline(MOST_FIRST_LINE)
+    return first.startswith(b"#!") and b"python" in first

@@ -165,6 +165,45 @@ def test_the_command_line_is_split(words, ours, program):
     assert split_program(words) == (ours, program)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "is_program"),
+    [
+        ("train.py", "", True),
+        ("gone.py", None, True),
+        ("train.pyw", "", True),
+        ("train", "#!/usr/bin/env python3\n", True),
+        ("folder/__main__.py", "", True),
+        ("train", "#!/bin/sh\n", False),
+        ("train", "print(1)\n", False),
+        ("empty", "", False),
+        ("folder/train.py", "", False),
+        ("snap.pickle", "", False),
+        ("snap.json", "#!/usr/bin/env python3\n", False),
+        ("gone.rgm", None, False),
+    ],
+)
+def test_what_memory_takes_for_a_program(name, content, is_program, tmp_path):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    if content is not None:
+        file.write_text(content)
+    word = str(file.parent if name.startswith("folder") else file)
+    ours, program = ["memory", "-o", "x.html"], [word, "-o", "y"]
+    assert split_program(ours + program) == ((ours, program) if is_program else (ours + program, []))
+    assert split_program([*ours, "--", *program]) == (ours, program)
+
+
+def test_memory_runs_no_file_that_is_no_program(tmp_path, capsys):
+    made = tmp_path / "made"
+    for name, content in (("t.json", f"open({str(made)!r}, 'w')"), ("t.pickle", ""), ("t", f"open({str(made)!r}, 'w')")):
+        file, page = tmp_path / name, tmp_path / "page.html"
+        file.write_text(content)
+        assert main(["memory", str(file), "-o", str(page)]) == 2
+        assert f"{file}: " in capsys.readouterr().err
+        assert not made.exists()
+        assert not page.exists()
+
+
 # --- completion -----------------------------------------------------------------------------------------------------
 
 
