@@ -6,7 +6,7 @@
 #
 # For any CI, and for a desk. PYTHON: the interpreter. INSTALL: what installs a checkout, run inside it; empty where the
 # tests import the checkout itself. LAUNCHES: processes for each benchmark and side. REPORT: what --perf-report takes.
-# Ends with 0 for a pass, 1 for a regression or a failed test, else as pytest does.
+# Ends with 0 for a pass, 1 for a regression or a failed test, else as pytest does, or git where BASE is no commit.
 set -eu
 
 base=${1:?usage: pre-merge.sh BASE [arguments of pytest]}

@@ -85,7 +85,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--perf-noise": {
         "metavar": "PERCENT",
-        "help": "by how much two processes of one program differ (default: as calibrated here, else 1%%)",
+        "help": "by how much two processes of one program differ (default: what is known of this machine)",
     },
     "--perf-max-time": {"metavar": "TIME", "help": "how long to time each benchmark (default: 1 s)"},
     "--perf-min-rounds": {"metavar": "N", "help": "rounds of a benchmark even where they take longer (default: 5)"},
@@ -253,7 +253,9 @@ class SessionPlugin:
         if self.state.worker or self.config.option.collectonly:
             return
         code = self.state.finish(session, self.lost)
-        if code and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        empty = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+        # A session without tests decides nothing, either; its own code says more.
+        if code and (session.exitstatus == pytest.ExitCode.OK or (empty and code != pytest.ExitCode.USAGE_ERROR)):
             session.exitstatus = code
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -56,7 +56,11 @@ def judge(
     environment: dict[str, object],
     today: datetime.date,
 ) -> Judgement:
-    """Return the verdicts of records against the documents of the baseline, each a launch or several."""
+    """Return the verdicts of records against the documents of the baseline, each a launch or several.
+
+    Where a baseline is asked for and nothing was measured, nothing is decided; but tests that are skipped because there
+    is no baseline at all (--perf-missing-baseline=skip) are those of a first session, which passes.
+    """
     found = Judgement()
     plain = [record for record in records if record.kind != "duet" and record.metrics]
     duets = [record for record in records if record.kind == "duet" and record.metrics]
@@ -84,6 +88,8 @@ def judge(
             found.comparison.comparisons += made.comparisons
     if found.comparison is not None:
         _accept(found.comparison, gates, today, found)
+    elif options.compare and not options.unmeasured and (documents or options.missing != "skip"):
+        found.undecided = "no benchmark of this session was measured"
     return found
 
 

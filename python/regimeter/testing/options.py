@@ -27,7 +27,7 @@ class Options:
 
     noise: percent by which two processes of one program differ, where launches do not tell; None for what
     `regimeter calibrate noise` measured here, else the policy's 1 %. count: instructions are counted in place of times,
-    in `launches` layouts of memory.
+    in `launches` layouts of memory. unmeasured: nothing is to be measured, whatever there is to compare with.
     """
 
     compare: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Options:
     missing: str = "pass"
     launches: int = 1
     noise: float | None = None
-    disabled: bool = False
+    unmeasured: bool = False
     count: bool = False
 
     def threshold(self, name: str) -> float:
@@ -88,7 +88,7 @@ def read(config: pytest.Config) -> Options:
         missing=missing,
         launches=launches,
         noise=_noise(config.getoption("perf_noise")),
-        disabled=config.getoption("perf_disable"),
+        unmeasured=config.getoption("perf_disable") or config.getoption("perf_skip"),
         count=count,
     )
 

@@ -222,17 +222,17 @@ class PerfSession:
         """Write the section; write: a terminal reporter."""
         records = self.all_records
         judged = self.judged
-        if judged is None or not (records or self.lines):
+        if judged is None or not (records or self.lines or judged.undecided):
             return
         write.section("perf", sep="=")
-        for line in summary.results(records):
+        for line in summary.results(records) if records else ():
             write.line(line)
         if self.options.compare and not self.baseline and any(record.metrics for record in records):
             for line in ["", *summary.no_baseline(self.options)]:
                 write.line(line)
         if (self.options.compare and self.baseline) or judged.duets:
             self._show_verdicts(write, judged)
-        elif self.failed:
+        elif self.failed or judged.undecided:
             write.line(summary.headline(judged, self.code, self.partial), red=True, bold=True)
         elif not self.options.compare and not self.options.save and records and not self.options.autosave:
             write.line("")

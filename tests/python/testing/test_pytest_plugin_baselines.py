@@ -103,6 +103,43 @@ def test_a_baseline_with_which_nothing_compares_decides_nothing(faked: pytest.Py
 
 
 @pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ((), 4),
+        (("--perf-report=junit:z.xml", "--perf-compare-fail=time:5%"), 4),
+        (("--perf-missing-baseline=fail",), 4),
+        (("--perf-missing-baseline=skip",), 4),
+        (("--perf-compare-fail=never",), 0),
+        (("--perf-disable",), 0),
+        (("--perf-skip",), 0),
+        (("-k", "absent"), 5),
+    ],
+)
+@pytest.mark.parametrize("marked", ["", "@pytest.mark.skip"])
+def test_a_session_that_measured_nothing_does_not_pass(
+    saved: pytest.Pytester, marked: str, options: tuple[str, ...], code: int
+) -> None:
+    saved.makepyfile(timed(1e-3, marker=marked) + "\n        def test_plain(): pass\n")
+    result = run(saved, "--perf-compare=main", "-k", "not test_step" if not marked else "", *options)
+    assert result.ret == code
+    result.stdout.no_fnmatch_line("PERF GATE PASSED*")
+    said = "PERF GATE NOTHING DECIDED  no benchmark of this session was measured*"
+    if "--perf-disable" in options or "--perf-skip" in options:
+        result.stdout.no_fnmatch_line(said)
+    else:
+        result.stdout.fnmatch_lines([said])
+
+
+def test_without_a_baseline_a_session_that_measured_nothing_says_so(faked: pytest.Pytester) -> None:
+    faked.makepyfile("def test_plain(): pass")
+    result = run(faked, "--perf-compare=main")
+    assert result.ret == 4
+    result.stdout.fnmatch_lines(["PERF GATE NOTHING DECIDED  no benchmark of this session was measured*"])
+    faked.makepyfile(timed(1e-3))
+    assert run(faked, "--perf-compare=main", "--perf-missing-baseline=skip").ret == 0, "the first session skips all"
+
+
+@pytest.mark.parametrize(
     ("metrics", "place"),
     [
         ({"time": [[1e-3, -1.0]]}, "tests[0].metrics.time[0][1] is -1.0, no time in seconds"),
