@@ -2,6 +2,7 @@
 """A run that is kept in the history, as ``regimeter baseline`` and ``regimeter history`` do; it needs the extra."""
 
 import argparse
+import sys
 from dataclasses import replace
 
 from ..compare.sources import side_of
@@ -16,4 +17,6 @@ def add_run(history: History, files: list[str], arguments: argparse.Namespace, s
     side = side_of(list(files), files[0])
     if not any(samples.launches for samples in side.metrics.values()):
         raise CommandError(f"{', '.join(files)}: without an operation; nothing to keep")
+    for warning in side.warnings:
+        print(f"regimeter: {warning}", file=sys.stderr)
     return history.add(side, replace(commit, **stated), label=", ".join(files), state=state)

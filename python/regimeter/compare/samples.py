@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._core import DEVICES, FLAG_REPAIRED, MEMORY_SOURCES, SPAN_KINDS
 from ..run.device_clock import clocks_of
+from ..run.processes import launch_of
 from ..run.turns import Turns
 from ..run.witness import Witness
 from .side import COUNTED, NS, Floats, Numbers, Samples, Side
@@ -37,6 +38,7 @@ def _label(name: str, device: str) -> str:
 def add_run(side: Side, run: "Run") -> None:
     """Add what one process recorded: its operations, and what it did as a whole."""
     side.environments.append(run.environment)
+    side.launches += filter(None, [launch_of(run)])
     side.witnesses.append(Witness.of(run))
     side.run = run if side.run is None else side.run
     side.program = side.program or _program_of(run)

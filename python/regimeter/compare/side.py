@@ -103,8 +103,9 @@ class Side:
     witnesses: what each process saw of its machine, None where it did not look. devices: (name, device) of the
     operations whose device is known, by label. not_counted: operations of which the program does not decide how many
     there are: collections of garbage, and parts of backward passes, of which the recorder takes some. clocks: mean MHz
-    of the multiprocessors during the device work, a process each, by metric and operation. run: the first run, for its
-    stacks. program: the operation that is the whole of a program without scopes of its own, "" for none.
+    of the multiprocessors during the device work, a process each, by metric and operation. launches: the recorded
+    launches that it is made of, as `launch_of` names them. run: the first run, for its stacks. program: the operation
+    that is the whole of a program without scopes of its own, "" for none.
     """
 
     label: str
@@ -113,6 +114,7 @@ class Side:
     devices: dict[str, tuple[str, str]] = field(default_factory=dict)
     not_counted: set[str] = field(default_factory=set)
     environments: list[dict[str, Any]] = field(default_factory=list)
+    launches: list[str] = field(default_factory=list)
     witnesses: list[Witness | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     run: "Run | None" = None

@@ -17,12 +17,44 @@ def side_of(source: Any, label: str) -> Side:
     """Return the side that a source describes.
 
     source: a path or a Run; a dictionary of the documented form ({"entries": [...], "summary": {...}}) or of
-    samples by operation ({operation: [[seconds, ...] per launch, ...]}); or a list of these, one a process.
+    samples by operation ({operation: [[seconds, ...] per launch, ...]}); or a list of these, one a process. What is
+    given twice, or is a copy of another, is one process all the same, and a warning names it.
     FormatError for an unreadable file, TypeError or ValueError for anything else.
     """
-    sides = [process_side(part, label) for part in _parts(source)]
+    parts = list(_parts(source))
+    sides = once(parts, [process_side(part, label) for part in parts])
     aligned(sides)
     return merged(sides, label)
+
+
+def once(parts: Sequence[Any], sides: Sequence[Side]) -> list[Side]:
+    """Return the sides of different launches: more samples of one process prove no more than it does."""
+    first: dict[object, str] = {}
+    kept = []
+    for at, (part, side) in enumerate(zip(parts, sides, strict=True)):
+        key = tuple(side.launches) or _input_of(part)
+        name = os.fspath(part) if isinstance(part, str | os.PathLike) else f"input {at + 1}"
+        if key is None or key not in first:
+            kept.append(side)
+            if key is not None:
+                first[key] = name
+        else:
+            which = "is given more than once" if name == first[key] else f"is the same process as {first[key]}"
+            line = f"{side.label}: {name} {which}: it counts once"
+            if line not in kept[0].warnings:
+                kept[0].warnings.append(line)
+    return kept
+
+
+def _input_of(part: Any) -> object:
+    """Return what tells an input from others that do not say of which launch they are; None for what may be equal."""
+    if isinstance(part, str | os.PathLike):
+        try:
+            found = os.stat(part)
+        except OSError:  # an address, or gone since
+            return os.fspath(part)
+        return found.st_dev, found.st_ino
+    return id(part) if isinstance(part, Run) else None
 
 
 def process_side(part: Any, label: str) -> Side:
@@ -61,6 +93,7 @@ def merged(sides: Sequence[Side], label: str) -> Side:
         found.devices |= side.devices
         found.not_counted |= side.not_counted
         found.environments += side.environments
+        found.launches += side.launches
         found.witnesses += side.witnesses
         for key, clocks in side.clocks.items():
             found.clocks.setdefault(key, []).extend(clocks)

@@ -130,6 +130,7 @@ class History:
                     "warnings": side.warnings,
                     "memory_mb": side.memory_mb,
                     "devices": side.devices,
+                    "launches": side.launches,
                 }
             ),
             "created_at": created_at or schema.now(),
@@ -359,6 +360,14 @@ def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
     details = json.loads(
         connection.execute(sa.select(schema.run.c.details).where(schema.run.c.id == run.id)).scalar_one()
     )
+    launches = details.get("launches", [])  # a run that was kept by an earlier release has none
+    again = [launch for launch in launches if launch in side.launches]
+    if again and len(again) == len(launches):
+        side.warnings.append(f"{side.label}: run {run.id} is of the same process as an earlier one: it counts once")
+        return
+    if again:
+        side.warnings.append(f"{side.label}: {len(again)} processes of run {run.id} are of an earlier one, too")
+    side.launches += launches
     side.environments += details["environments"]
     side.warnings += details["warnings"]
     side.devices |= {name: (place[0], place[1]) for name, place in details.get("devices", {}).items()}

@@ -42,6 +42,16 @@ def process_of(run: "Run") -> int:
     return int(threads[0]) if threads and stated not in threads else stated if type(stated) is int else -1
 
 
+def launch_of(run: "Run") -> str:
+    """Return what tells one launch of a program from every other: when its recording began, its process and host; ''
+    where the run does not say. Copies of a recording, and what was exported of it, are of the same launch."""
+    process, began = run.environment.get("pid"), run.start_unix_ns
+    if type(process) is not int or began is None:
+        return ""
+    own = process_of(run)  # a forked one that was killed has its parent's environment
+    return f"{began}:{process}:{own if own > 0 else process}@{run.environment.get('host', '')}"
+
+
 def merge_processes(runs: Sequence["Run"]) -> "Run":
     """Return the recordings of one program's processes as one run on the clock of the first, which they share.
 

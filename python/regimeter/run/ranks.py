@@ -20,7 +20,7 @@ from .. import _core
 from . import inputs, remote
 from .alignment import merge_ranks
 from .format_error import format_error
-from .processes import merge_processes, process_of, program_of
+from .processes import launch_of, merge_processes, process_of, program_of
 from .rebuild import with_anomaly, with_rank
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def read(
         part = read_part(kind, path, strict, (names or {}).get(path))
         if isinstance(part, str):
             left_out.append((path, part))
+        elif (same := _copied(part, parts)) is not None:
+            left_out.append((path, f"the same recording as {os.path.basename(same.path)}"))
         else:
             parts.append(part)
     groups = by_program(parts, left_out)
@@ -108,6 +110,16 @@ def read(
     if len(runs) == 1:
         return runs[0]
     return merge_ranks(runs)[0]
+
+
+def _copied(part: "Part[Run]", parts: "list[Part[Run]]") -> "Part[Run] | None":
+    """Return the part that is the same recording as another one, or that it is a copy of."""
+    run, launch = part.held, launch_of(part.held)
+    for other in parts:
+        known = other.held
+        if launch and launch == launch_of(known) and (run.start_ns, run.end_ns) == (known.start_ns, known.end_ns):
+            return other
+    return None
 
 
 def _has(run: "Run", rank: int) -> bool:

@@ -201,8 +201,10 @@ class Baselines(TypedDict):
 
 
 class Perf(TypedDict):
-    """Benchmarks of pytest, saved (`--perf-save`) or written (`--perf-json`, which adds what was judged)."""
+    """Benchmarks of pytest, saved (`--perf-save`) or written (`--perf-json`, which adds what was judged). session: tells
+    it from other sessions, whatever names it is saved under."""
 
+    session: NotRequired[str]
     name: str
     created: str
     commit: str | None

@@ -2,6 +2,7 @@
 """A saved session: one JSON document of name, commit, environment and the samples of every test by launch."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -34,6 +35,19 @@ def split(reference: str) -> tuple[str, int]:
     if colon and count.isdigit() and int(count) > 0 and name:
         return name, int(count)
     return reference, 1
+
+
+def once(documents: Sequence[Document]) -> tuple[list[Document], list[str]]:
+    """Return the documents of different sessions, and what the others are called: a session may be saved under several
+    names and given by more than one, and its processes are as many as they are."""
+    kept: dict[str, Document] = {}
+    again = []
+    for document in documents:
+        # A document of an earlier release does not say of which session it is.
+        key = str(document.get("session") or document.get("file"))
+        if kept.setdefault(key, document) is not document:
+            again.append(str(document.get("file") or document.get("name")))
+    return list(kept.values()), again
 
 
 def check(document: Any, name: str) -> None:

@@ -3,6 +3,7 @@
 
 import datetime
 import time
+import uuid
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from ..system.description import describe_machine
 from ..system.files import atomic_writer, write_json
 from ..system.git import commit_of
 from . import counts, junit, launches, options, summary
-from .document import FORMAT, VERSION, Document
+from .document import FORMAT, VERSION, Document, once
 from .judgement import Judgement, judge
 from .options import Options
 from .records import Record
@@ -37,6 +38,7 @@ class PerfSession:
         self.partial = ""  # why the session is not whole
         self.lines: list[str] = []
         self.began = time.monotonic()
+        self.number = uuid.uuid4().hex  # tells its documents from those of other sessions
         self._storage: Storage | None = None
         self._baseline: list[Document] | None = None
 
@@ -53,7 +55,11 @@ class PerfSession:
     def baseline(self) -> list[Document]:
         """The documents that --perf-compare names, read once."""
         if self._baseline is None:
-            self._baseline = [found for name in self.options.compare for found in self.storage.find(name)]
+            found = [one for name in self.options.compare for one in self.storage.find(name)]
+            self._baseline, again = once(found)
+            self.lines += [
+                f"Warning: {name} is a session that the baseline already has: it counts once" for name in again
+            ]
         return self._baseline
 
     def has_baseline(self, test: str) -> bool:
@@ -174,6 +180,7 @@ class PerfSession:
         document: Document = {
             "format": FORMAT,
             "version": VERSION,
+            "session": self.number,
             "name": name,
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             **_commit(str(self.config.rootpath)),

@@ -15,6 +15,7 @@ from ..history import Commit, HistoryError, open_history
 from .document import COMMIT, FORMAT, MOST_READ, VERSION, Document, check, split
 
 RECORDS = "perf_tests"
+SESSION = "perf_session"  # which may be saved as several runs
 
 
 class DatabaseStorage:
@@ -35,7 +36,7 @@ class DatabaseStorage:
             for metric, launches in record["metrics"].items() if record.get("kind") != "duet" else ():
                 for launch in launches:
                     side.metric(metric).add(record["operation"], launch)
-        side.environments.append({**document["environment"], RECORDS: records})
+        side.environments.append({**document["environment"], RECORDS: records, SESSION: document.get("session", "")})
         commit = Commit(commit=document["commit"], branch=document["branch"], dirty=document["dirty"])
         try:
             run = self._history.add(side, commit, label=str(document["name"]))
@@ -77,6 +78,7 @@ class DatabaseStorage:
         document: Document = {
             "format": FORMAT,
             "version": VERSION,
+            "session": environment.pop(SESSION, ""),
             "name": run.label,
             "created": created.isoformat(timespec="seconds") if isinstance(created, datetime) else str(created),
             "commit": run.commit,

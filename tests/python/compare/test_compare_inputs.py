@@ -19,6 +19,7 @@ from markdown_it import MarkdownIt
 import regimeter
 from regimeter import ChangeType, ProfilerComparison, compare_samples
 from regimeter.cli import main
+from regimeter.compare.sources import side_of
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -180,6 +181,60 @@ def test_an_input_is_never_overwritten(capsys, pair):
     assert code == 2
     assert "never overwritten" in error
     assert json.loads(Path(pair[0]).read_text())["entries"]
+
+
+# --- a process is one sample ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Three recordings of one operation."""
+    for number in range(3):
+        with regimeter.GPUProfiler(path=tmp_path / f"r{number}.rgm") as profiler:
+            for _ in range(3):
+                with profiler.profile("step", device="cpu"):
+                    pass
+    return [tmp_path / f"r{number}.rgm" for number in range(3)]
+
+
+def test_what_is_given_twice_or_is_a_copy_counts_once_and_is_named(recorded, tmp_path):
+    first, second, _ = recorded
+    copy, exported, link = tmp_path / "copy.rgm", tmp_path / "r0.json", tmp_path / "link.rgm"
+    copy.write_bytes(first.read_bytes())
+    link.symlink_to(first)
+    run = regimeter.load(first)
+    run.export(exported, "json")
+    for others in ([first], [copy], [exported], [link], [run], [regimeter.load(first)], [copy, exported, first]):
+        side = side_of([first, second, *others], "baseline")
+        assert len(side.metrics["time"].launches["step"]) == 2
+        assert len(side.warnings) == len(others)
+        assert all("it counts once" in warning for warning in side.warnings)
+    assert f"copy.rgm is the same process as {first}" in side.warnings[0]
+    comparison = ProfilerComparison([first] * 3, recorded)
+    assert comparison.comparisons[0].baseline_launches == 1
+    assert f"baseline: {first} is given more than once: it counts once" in comparison.warnings
+
+
+def test_pairs_that_share_a_process_are_one(recorded):
+    first, second, third = recorded
+    comparison = ProfilerComparison([first, first, third], [second, third, second], paired=True)
+    assert comparison.comparisons[0].current_launches == 1
+    assert sum("it counts once" in warning for warning in comparison.warnings) == 2
+
+
+def test_a_file_that_says_nothing_of_its_process_counts_once_too(tmp_path):
+    path, equal = (write(tmp_path / name, entries(["a"])) for name in ("a.json", "b.json"))
+    assert len(side_of([path, path, equal], "baseline").metrics["time"].launches["a"]) == 2
+
+
+def test_a_run_of_several_files_has_each_recording_once(tmp_path):
+    first, copy = tmp_path / "r.rgm", tmp_path / "copy.rgm"
+    program = "import regimeter\nwith regimeter.GPUProfiler().profile('step', device='cpu'): pass"
+    assert main(["record", "-q", "-o", str(first), "--", sys.executable, "-c", program]) == 0
+    copy.write_bytes(first.read_bytes())
+    run = regimeter.load([first, copy])
+    assert len(run.entries) == len(regimeter.load(first).entries)
+    assert "copy.rgm: the same recording as r.rgm" in run.anomaly_list()[0]["detail"]
 
 
 # --- samples --------------------------------------------------------------------------------------------------

@@ -40,6 +40,18 @@ def one(seconds=1.0, name="mm"):
     return side_of({name: [[seconds]]}, "run")
 
 
+@on_a_file
+def test_a_recording_that_was_kept_twice_is_one_process(history, baselines, tmp_path):
+    for name in ("a.rgm", "b.rgm"):
+        with regimeter.GPUProfiler(path=tmp_path / name) as profiler, profiler.profile("mm", device="cpu"):
+            pass
+    runs = [history.add(side_of(tmp_path / name, "run"), MAIN) for name in ("a.rgm", "a.rgm", "a.rgm", "b.rgm")]
+    side = resolve_baseline("a" * 40, history)
+    assert len(side.metrics["time"].launches["mm"]) == 2
+    again = [f"run {run.id} is of the same process as an earlier one: it counts once" for run in runs[1:3]]
+    assert [warning.partition("): ")[2] for warning in side.warnings] == again
+
+
 def noisy(rng, level=1e-3, spread=0.01, names=("mm",)):
     return side_of({name: [[level * np.exp(rng.normal(0, spread))]] for name in names}, "run")
 

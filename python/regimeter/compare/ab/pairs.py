@@ -17,7 +17,7 @@ import numpy as np
 from ...system.telemetry import slowed_by as names_of
 from ..side import WHOLE_METRICS as WHOLES
 from ..side import Samples, Side
-from ..sources import aligned, side_of
+from ..sources import aligned, once, side_of
 
 if TYPE_CHECKING:
     from ...public.run import Run
@@ -143,7 +143,8 @@ def sides_of(pairs: Iterable[Pair], patterns: Sequence[str] = ()) -> tuple[Side,
 
 def two_sides(baseline: Any, current: Any, *, paired: bool) -> tuple[Side, Side]:
     """Return the sides that two sources describe. With `paired`, lists are joined pair by pair: their places say which
-    inputs ran together, and lists of different lengths are a ValueError."""
+    inputs ran together, and lists of different lengths are a ValueError. A pair of which one process is in an earlier
+    one proves no more and is left out."""
     lists = isinstance(baseline, list | tuple) and isinstance(current, list | tuple)
     if not paired or not lists:
         first = baseline if isinstance(baseline, Side) else side_of(baseline, "baseline")
@@ -152,9 +153,15 @@ def two_sides(baseline: Any, current: Any, *, paired: bool) -> tuple[Side, Side]
         return first, second
     if not baseline or len(baseline) != len(current):
         raise ValueError(f"pairs need as many inputs on both sides, not {len(baseline)} and {len(current)}")
-    return joined(
-        [(side_of(one, "baseline"), side_of(other, "current")) for one, other in zip(baseline, current, strict=True)]
-    )
+    pairs = [
+        (side_of(one, "baseline"), side_of(other, "current")) for one, other in zip(baseline, current, strict=True)
+    ]
+    used = {
+        id(side)
+        for parts, sides in zip((baseline, current), zip(*pairs, strict=True), strict=True)
+        for side in once(parts, sides)
+    }
+    return joined([pair for pair in pairs if used.issuperset(map(id, pair))])
 
 
 def joined(pairs: Sequence[tuple[Side, Side]], patterns: Sequence[str] = ()) -> tuple[Side, Side]:
@@ -170,6 +177,7 @@ def joined(pairs: Sequence[tuple[Side, Side]], patterns: Sequence[str] = ()) -> 
         for pair in pairs:
             side.devices |= pair[at].devices
             side.environments += pair[at].environments
+            side.launches += pair[at].launches
             side.witnesses += pair[at].witnesses
             side.warnings += pair[at].warnings
             side.run = pair[at].run if side.run is None else side.run
