@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..run.cost import OWN_COST
 from .steps import found_rows
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 OPERATIONS = 20  # with a label of their own; the rest share one
 OTHERS = "other"
 WINDOW_S = 60.0
+LOOK_NS = 1_000_000_000  # between two statements of the recorder what it has cost (csrc/capture/governor.h)
 QUANTILES = (0.5, 0.95, 0.99)
 MOST_KEPT = 20_000  # durations of a name and a look; more are thinned out evenly
 
@@ -68,6 +70,8 @@ class Figures:
         self.scopes = 0
         self.failed = 0
         self.own_ns = 0.0
+        self._stated_ns = 0.0
+        self._stated_until = 0  # on the recording's clock; 0 where nothing was stated
         self.rate = 0.0
         self.anomalies: dict[str, int] = {}
         self.steps = Durations()
@@ -89,10 +93,25 @@ class Figures:
             self.scopes += scopes
             self._new += scopes
             self.failed += int(np.count_nonzero(part.spans.flags & _core.FLAG_FAILED))
+            self._add_cost(part, scopes)
+            self._add_durations(part, rows, now)
+
+    def _add_cost(self, part: "Run", scopes: int) -> None:
+        """Add what recording has cost: as the recorder states it each second, else what scopes alone tell, which is
+        less: looks, readings of memory and its own threads are not in it."""
+        counters = part.tables.counters
+        rows = [row for row, name in enumerate(counters.series.tolist()) if part.string(name) == OWN_COST]
+        for row in rows:
+            until = int(counters.time_ns[row])
+            window_ns = until - self._stated_until if self._stated_until else LOOK_NS
+            self._stated_ns += float(counters.value[row]) * max(window_ns, 0)
+            self._stated_until = until
+        if self._stated_until:
+            self.own_ns = max(self.own_ns, self._stated_ns)  # a total never falls
+        else:
             cost: Any = part.environment.get("cost")
             each = cost.get("per_scope_ns") if isinstance(cost, dict) else None
             self.own_ns += int(part.spans.own_ns.sum()) + scopes * (each if isinstance(each, int | float) else 0.0)
-            self._add_durations(part, rows, now)
 
     def end_look(self) -> None:
         """Say that all that had come by now is added: the rate is that of the scopes since the last time."""

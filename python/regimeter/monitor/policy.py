@@ -46,6 +46,13 @@ RULES = {
         Rule("memory-growth", 0.1, 0.05, 3, "of its level", "growth of the resident set where it has a trend"),
         Rule("throttling", 0.1, 0.05, 3, "of the time", "held back by the control group, or a GPU slowed down"),
         Rule("gpu-idle", 0.7, 0.5, 12, "of the time", "1 - utilisation, the mean of all GPUs of the machine"),
-        Rule("own-cost", 0.005, 0.004, 3, "of the time", "what recording takes in the program's threads"),
+        Rule(
+            "own-cost",
+            0.005,
+            0.004,
+            3,
+            "of the time",
+            "what recording takes: scopes, looks, readings of memory, its own threads",
+        ),
     )
 }

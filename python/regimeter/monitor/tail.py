@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 COUNTER = struct.Struct("<Qq")
-TOLD = frozenset((of.RECORDS, of.PRESSURES))  # what a part is made of
+TOLD = frozenset((of.RECORDS, of.PRESSURES, of.VALUES))  # what a part is made of
 ANCHORS = 64  # of the last, a second apart; times between two of them are linear
 MOST_BYTES = 64 << 20  # of one part; more waits for the next look
 MOST_TEXTS = 8 << 20  # bytes of dictionaries that are kept whole; of later ones metadata is left out

@@ -15,7 +15,7 @@ FILE_ID = struct.Struct("<20xI")  # in the head of the file
 ROWS_HEAD, TEXT = struct.Struct("<II"), struct.Struct("<I")  # number of the first row and count; length of each text
 MAGIC = b"RGMB"
 ENVIRONMENT, STRINGS, SITES, THREADS, RECORDS, ANCHOR, OPEN, COUNTERS, RESET, END = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
-PRESSURES, STACKS, HOLE = 18, 20, 22
+VALUES, PRESSURES, STACKS, HOLE = 16, 18, 20, 22
 DICTIONARIES = frozenset((STRINGS, SITES, THREADS))
 
 

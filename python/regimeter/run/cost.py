@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 
+OWN_COST = "budget/own_cost_share"  # a series of counters: of each second, where there is a budget
 BURST = 200
 MOST_NS = 1e18  # more than thirty years: what a file states beyond is damage
 BURSTS = 12

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..system.text import TextTable, amount, count, duration, percent, print_table, printable, say, shorten
-from .cost import WORDS
+from .cost import OWN_COST, WORDS
 from .environment import drawn_bytes
 from .records import ProfileSummary
 from .witness import witness_line
@@ -13,7 +13,6 @@ from .witness import witness_line
 if TYPE_CHECKING:
     from ..public.run import Run
 
-OWN_COST = "budget/own_cost_share"
 # What a budget governs (csrc/capture/governor.h) -> what a reader is told that it is.
 GOVERNED = {
     "stacks": "stacks",

@@ -6,9 +6,11 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import fakes
@@ -23,6 +25,7 @@ from regimeter.monitor import tail as tail_module
 from regimeter.monitor.figures import OPERATIONS, OTHERS, Figures
 from regimeter.monitor.steps import steps_of
 from regimeter.monitor.tail import Tail
+from regimeter.run.cost import OWN_COST
 
 pytest.importorskip("prometheus_client")
 
@@ -34,6 +37,29 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     if found.process.poll() is None:
         found.process.terminate()
         found.process.communicate(timeout=60)
+
+
+def test_the_own_cost_is_what_the_recorder_states(tmp_path: Path) -> None:
+    path, tail, figures = tmp_path / "run.rgm", Tail(str(tmp_path / "run.rgm")), Figures()
+    with GPUProfiler(path=path, track_memory=True, budget="100%") as profiler:
+        for _ in range(600):  # until it was stated, a second after the first scope
+            with profiler.profile("step", device="cpu"):
+                time.sleep(0.01)
+            profiler.flush()
+            before = figures.own_ns
+            figures.add(tail.read(), tail.anomalies, tail.steps)
+            assert figures.own_ns >= before
+            if figures._stated_until:
+                break
+    run = load(path)
+    rows = zip(*(run.tables.counters.column(name).tolist() for name in ("series", "time_ns", "value")), strict=True)
+    stated = [(until, share) for name, until, share in rows if run.string(name) == OWN_COST]
+    stated = [row for row in stated if row[0] <= figures._stated_until]
+    windows = [1e9, *(until - before for (before, _), (until, _) in pairwise(stated))]
+    assert stated
+    assert figures._stated_ns == pytest.approx(sum(share * ns for (_, share), ns in zip(stated, windows, strict=True)))
+    assert figures.own_ns >= figures._stated_ns > 0
+    assert "budget" not in run.environment, "all of the time is no budget"
 
 
 def test_what_prometheus_is_told(watched: Watched) -> None:
