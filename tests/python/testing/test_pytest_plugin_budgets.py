@@ -2,6 +2,7 @@
 """Budgets of the pytest plugin: each that fails is a failed test with one sentence."""
 
 import types
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from plugin_session import run
 
 from regimeter import _core
 from regimeter.compare.ab import device
+from regimeter.compare.ab.measure import Effort, measure, measure_exactly
 from regimeter.testing import gate
 from regimeter.testing.budgets import Figures, check
 
@@ -193,6 +195,27 @@ def test_a_leak_of_one_block_is_none(run_python: Any) -> None:
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_no_result_lives_beside_the_next_one() -> None:
+    class Block:
+        pass
+
+    held: weakref.WeakSet[Block] = weakref.WeakSet()
+    beside = []
+
+    def call() -> Block:
+        beside.append(len(held))
+        held.add(block := Block())
+        return block
+
+    found = [
+        measure(call, Effort(max_seconds=0.001, min_rounds=3, warmup=2)),
+        measure_exactly(lambda: (call, lambda: None), rounds=3, iterations=2, warmup=2),
+    ]
+    assert all(isinstance(one.result, Block) for one in found)
+    assert max(beside[:-10]) == 0
+    assert max(beside[-10:]) == 1, "that of the measurement before"
 
 
 def test_the_peak_is_that_of_the_watched_code(run_python: Any) -> None:
