@@ -17,19 +17,14 @@ class DiskBudget:
         self.used = 0
 
     def keep(self, source: Path, target: Path) -> bool:
-        """Move a file to where it is to be kept; False, with the file left where it is, where the rest is too small."""
-        size = os.path.getsize(source)
+        """Move a file to where it is to be kept; False, with the file left where it is, where the rest is too small.
+
+        A file that stands there already, as of an earlier cycle, is replaced and makes room.
+        """
+        size = os.path.getsize(source) - (os.path.getsize(target) if target.exists() else 0)
         if self.used + size > self.limit:
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(source, target)
         self.used += size
         return True
-
-    def room(self) -> bool:
-        """Whether anything more may be written."""
-        return self.used < self.limit
-
-    def count(self, path: Path) -> None:
-        """Count a file that was written otherwise."""
-        self.used += os.path.getsize(path)

@@ -14,6 +14,7 @@ import math
 import os
 import re
 import statistics
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -250,12 +251,16 @@ class UnifiedProfiler:
             session.trace_paths.append(target)
         else:
             session.unavailable["trace_path"] = "the disk budget is used up: the trace was analysed and not kept"
-        if self.enable_flame_graph and self.budget.room():
-            target = self._path(session, "flame", ".html")
-            target.parent.mkdir(parents=True, exist_ok=True)
-            FlameGraphGenerator().export(session.flame_graph_data, target)
-            session.flame_graph_path = target
-            self.budget.count(target)
+        if self.enable_flame_graph:
+            self._keep_flame_graph(session)
+
+    def _keep_flame_graph(self, session: ProfileSession) -> None:
+        with tempfile.TemporaryDirectory(prefix="regimeter-") as folder:
+            FlameGraphGenerator().export(session.flame_graph_data, page := Path(folder) / "flame.html")
+            if self.budget.keep(page, target := self._path(session, "flame", ".html")):
+                session.flame_graph_path = target
+            else:
+                session.unavailable["flame_graph_path"] = "the disk budget is used up: the page was not kept"
 
     def _path(self, session: ProfileSession, what: str, suffix: str) -> Path:
         plain = re.sub(r"[^\w.-]+", "_", session.name)[:80] or "profile"

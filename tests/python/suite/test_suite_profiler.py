@@ -410,9 +410,17 @@ def test_a_budget_keeps_what_fits_and_analyses_the_rest(tmp_path, model, batch):
     assert "disk budget" in session.unavailable["trace_path"]
     assert calls(session)["aten::addmm"] == 2
     assert not (tmp_path / "out").exists()
+    profiler = UnifiedProfiler(tmp_path / "out", disk_budget_mb=0.001, enable_trace=False)
+    with profiler.profile() as session:
+        model(batch)
+    assert session.flame_graph_path is None
+    assert session.flame_graph_data
+    assert "disk budget" in session.unavailable["flame_graph_path"]
+    assert not (tmp_path / "out").exists()
     budget, file = DiskBudget(0.001), tmp_path / "file"
-    file.write_bytes(b"x" * 600)
-    assert budget.keep(file, tmp_path / "kept" / "a")
+    for _ in range(2):  # the second in the place of the first
+        file.write_bytes(b"x" * 600)
+        assert budget.keep(file, tmp_path / "kept" / "a")
     file.write_bytes(b"x" * 600)
     assert not budget.keep(file, tmp_path / "kept" / "b")
     assert file.exists()
