@@ -3,6 +3,7 @@
 
 import argparse
 import itertools
+import math
 import os
 import re
 import sys
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..compare import ProfilerComparison
 from ..compare.decide import NO_BASELINE, PASS
+from ..compare.side import UNITS
 from ..compare.sources import side_of
 from ..report.comparison import render
 from ..report.comparison_github import publish
 from ..system import quantities
 from ..system.files import atomic_writer
 from ..system.text import width_of
-from .common import as_option, whole_number
+from .common import as_option, number, whole_number
 from .errors import CommandError
 from .files import check_output, style_of
 
@@ -72,10 +74,16 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the decision rule, which several verbs share."""
     rule = parser.add_argument_group("rule")
     rule.add_argument("--threshold", metavar="PERCENT", type=percent, default=5.0, help="change that matters (5%%)")
-    rule.add_argument("--alpha", metavar="Q", type=float, default=0.05, help="false-discovery rate (default: 0.05)")
+    rule.add_argument("--alpha", metavar="Q", type=rate, default=0.05, help="false-discovery rate (default: 0.05)")
     rule.add_argument("--fdr", choices=("bh", "by", "none"), default="bh", help="correction for many rows")
     rule.add_argument("--decision", choices=("catch", "estimate", "prove"), default="catch", help="when to fail")
-    rule.add_argument("--metric", metavar="NAME", action="append", help="metric to compare, repeatable (default: time)")
+    rule.add_argument(
+        "--metric",
+        metavar="NAME",
+        action="append",
+        choices=tuple(UNITS),
+        help="metric to compare, repeatable (default: time)",
+    )
     rule.add_argument(
         "--no-whole",
         metavar="NAME",
@@ -83,7 +91,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         choices=WHOLES,
         help=f"leave out a single test of the whole, repeatable: {', '.join(WHOLES)}",
     )
-    rule.add_argument("--min-share", metavar="PART", type=float, help="least part of the whole that gates (0.005)")
+    rule.add_argument("--min-share", metavar="PART", type=share, help="least part of the whole that gates (0.005)")
     rule.add_argument(
         "--run-floor", metavar="PERCENT", type=percent, help="how far two processes differ (default: what is known)"
     )
@@ -95,6 +103,8 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
 
 
 whole = whole_number("a whole number of at least 0")
+rate = number("a number between 0 and 1", lambda value: 0 < value < 1)
+share = number("a part of at least 0, such as 0.005", lambda value: 0 <= value < math.inf)
 
 
 def percent(text: str) -> float:

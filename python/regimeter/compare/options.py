@@ -60,6 +60,8 @@ class Options:
             raise ValueError(
                 f"significance_threshold is a percentage of at least 0, got {self.significance_threshold!r}"
             )
+        if not 0 < float(self.alpha) < 1:
+            raise ValueError(f"alpha is a rate between 0 and 1, got {self.alpha!r}")
         _one_of("correction", self.fdr, FDR)
         _one_of("decision", self.decision, DECISIONS)
         _one_of("value of fail_on", self.fail_on, FAIL_ON)

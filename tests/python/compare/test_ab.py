@@ -235,12 +235,19 @@ def test_a_failing_command_is_named_with_its_code_and_last_lines(program, tmp_pa
         ["--base", ".", "--current", "x.py"],
         ["--base", "a.py", "--current", "b.py", "--pairs", "0"],
         ["--base", "a.py", "--current", "b.py", "--budget", "soon"],
+        ["--base", "bench.py", "--current", "bench.py", "--metric", "colour"],
+        ["--base", "bench.py", "--current", "bench.py", "--alpha", "1.5"],
+        ["--base", "bench.py", "--current", "bench.py", "--min-share", "-1"],
         ["--base", "no-such-ref", "--current", "no-such-ref", "--", "x.py"],
     ],
 )
-def test_wrong_usage(words, program, capsys):
+def test_wrong_usage(words, program, tmp_path, capsys):
     assert ab(*words) == 2
-    assert capsys.readouterr().err.startswith("regimeter: ")
+    said = capsys.readouterr().err
+    assert said.startswith("regimeter: ")
+    if (option := words[-2]) in ("--metric", "--alpha", "--min-share"):
+        assert option in said
+    assert not list(tmp_path.glob("regimeter-ab-*")), "nothing runs before all is known to be right"
 
 
 def test_a_folder_with_something_in_it_is_not_used(program, tmp_path, capsys):

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...system.files import atomic_writer
 from ..comparison import ProfilerComparison
+from ..options import Options
 from ..result import ChangeType
 from .in_turns import by_neighbours
 from .launches import TURN_S, Command, Launch, LaunchError, Taken, launch, launch_in_turns
@@ -79,8 +80,9 @@ class Experiment:
         """Run pairs until there are enough of them, nothing is open, or the budget is spent.
 
         LaunchError when a command fails. Ctrl-C ends the experiment with what is there. What is known is in the folder
-        in each case.
+        in each case. ValueError for options that cannot be, before anything runs.
         """
+        Options(**self.options)  # a value that cannot be is said before the first pair, not after the last
         dice, start = random.Random(self.seed), time.monotonic()
         alpha = float(self.options.get("alpha", 0.05))
         levels: dict[int, float] = {}
