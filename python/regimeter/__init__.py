@@ -288,11 +288,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "schemas":  # documented as an attribute
+        return import_module(".schemas", __name__)
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     value = getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value

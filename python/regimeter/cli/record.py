@@ -147,7 +147,7 @@ def _add_counter_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=int,
         choices=STALL_PERIODS,
-        help="with --stalls, a sample every 2^N cycles of each multiprocessor, "
+        help="as --stalls, a sample every 2^N cycles of each multiprocessor, "
         f"{STALL_PERIODS[0]} to {STALL_PERIODS[-1]} (default: CUPTI's own)",
     )
 
@@ -178,7 +178,6 @@ def add_count_options(parser: argparse.ArgumentParser) -> None:
         "--layout",
         metavar="N",
         type=whole_number("a number from 1 to 9999", 1, 9999),
-        default=1,
         help="with --count, the layout of memory (default: 1)",
     )
 
@@ -204,6 +203,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         check_page(arguments.html)
     launch: Launch = _launch
+    if arguments.layout is not None and arguments.count is None:
+        raise CommandError("record: --layout is for counts: add --count instructions, or leave it out")
     if arguments.count is not None:
         # What runs Callgrind takes 20 ms to import, for which no program waits that is not counted.
         from .counted import check_counting, launch_counted
@@ -214,7 +215,7 @@ def run(arguments: argparse.Namespace) -> int:
     reserved = reserve(arguments.output, name)
     interval_ms = _resident_ms(arguments, options)
     with (
-        launch(options, command, reserved.file, arguments.layout) as (started, environment),
+        launch(options, command, reserved.file, arguments.layout or 1) as (started, environment),
         Ahead(needed_at_the_end) as ahead,
     ):
         outcome = supervise.run_child(started, environment, round(interval_ms * 1e6), ahead.begin)

@@ -73,6 +73,8 @@ def watch_of(arguments: argparse.Namespace, webhook: Webhook | None) -> Watch:
     for option in ("baseline", "webhook", "fail_on_alert"):
         if getattr(arguments, option) and not arguments.alert:
             raise CommandError(f"--{option.replace('_', '-')} is for alerts: say which with --alert")
+    if "alert" in arguments.on and not arguments.alert:
+        raise CommandError("--on alert is for alerts: say which with --alert")
     rules = _rules(arguments.alert)
     keep_s = _read("--keep", quantities.seconds, arguments.keep) if arguments.keep else 0.0
     if keep_s and not can_punch(os.path.dirname(os.path.abspath(arguments.output or "."))):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 _CODE = re.compile(r"(?i)\ban index of ([A-Z_]+)")
+_LISTS = re.compile(r"(?i)\s*show\s+tables\b")
 _PARTITION = re.compile(r"run=")
 
 
@@ -45,10 +46,28 @@ def sources_of(path: str | list[str], sql: str) -> Iterator[Source]:
     words = set(re.findall(r"\w+", sql.lower()))
     for name in _core.schema()["run"]:
         yield Source(name, run.table(name), _codes("run", name))
-    for name in sorted(words & set(_core.schema()["results"])):
+    asked = _core.schema()["results"]
+    if _LISTS.match(sql):  # by their names alone
+        yield from (Source(name, _Nothing(), {}) for name in sorted(asked) if _is_made(name))
+        return
+    for name in sorted(words & set(asked)):
         table = _result(run, name)
         if table is not None:
             yield Source(name, table, _codes("results", table.table_name))
+
+
+class _Nothing:
+    """Something that Arrow reads as a table without rows."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow
+
+        return pyarrow.table({"row": pyarrow.array([], pyarrow.int64())}).__arrow_c_stream__(requested_schema)
+
+
+def _is_made(name: str) -> bool:
+    """Whether a table of results can be asked for: those of two runs cannot, nor what is no analysis."""
+    return name in ("entries", "summary", "causes") or (name in _core.analyses() and not name.startswith("trace_diff"))
 
 
 def _result(run: "Run", name: str) -> Any:
@@ -56,8 +75,7 @@ def _result(run: "Run", name: str) -> Any:
         return getattr(run, name)
     if name == "causes":
         return run._causes({})
-    known = {one: (one,) for one in _core.analyses()}
-    return run.analyse(name) if name in known and not name.startswith("trace_diff") else None
+    return run.analyse(name) if _is_made(name) else None
 
 
 def _codes(group: str, table: str) -> dict[str, tuple[str, ...]]:

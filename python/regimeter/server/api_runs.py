@@ -157,6 +157,8 @@ def _add_analyses(router: APIRouter, service: Service) -> None:
         """The rows of an analysis, as `regimeter VERB --json` prints them. set: NAME=VALUE, choice: OPTION=VALUE."""
         if verb not in find_verbs():
             raise Problem(404, f"there is no analysis {verb!r}; there are: {', '.join(find_verbs())}")
+        if find_verbs()[verb].other and not baseline:
+            raise Problem(422, f"{verb} compares two runs: say with which by baseline=")
         options: dict[str, Any] = {"by": by, "top": top, "text": text}
         other = service.shelf.find(baseline) if baseline and find_verbs()[verb].other else None
         entry = service.shelf.find(run)

@@ -37,7 +37,10 @@ class Guard:
         if place:
             await _send_redirect(send, place, self.admission.cookie_text())
             return
-        await self.app(scope, _counted(receive, self._most(scope)), _with_headers(send))
+        answer = _with_headers(send)
+        if scope["method"] == "HEAD":  # the answer to GET without its body
+            scope, answer = {**scope, "method": "GET"}, _without_body(answer)
+        await self.app(scope, _counted(receive, self._most(scope)), answer)
 
     def _too_large(self, scope: Any, asked: Asked) -> tuple[int, str] | None:
         """Return status and sentence where the body is too large, or does not say how large it is."""
@@ -91,6 +94,21 @@ def _with_headers(send: Any) -> Any:
                 headers.append((b"content-security-policy", API_POLICY.encode()))
             message = {**message, "headers": headers}
         await send(message)
+
+    return add
+
+
+def _without_body(send: Any) -> Any:
+    """Return a `send` that ends the response after its headers."""
+    ended = False
+
+    async def add(message: Any) -> None:
+        nonlocal ended
+        if message["type"] == "http.response.start":
+            await send(message)
+        elif not ended:
+            ended = True
+            await send({"type": "http.response.body", "body": b""})
 
     return add
 

@@ -96,7 +96,8 @@ class FileStorage:
             if wanted.endswith(".json"):
                 return []
         files = sorted(self._files(), reverse=True)
-        paths = [path for number, name, path in files if wanted in ("last", name) or wanted == f"{number:04d}"]
+        asked = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 20 else 0
+        paths = [path for number, name, path in files if wanted in ("last", name) or asked == number]
         if paths:
             return [read_document(path) for path in paths[:count]]
         found: list[Document] = []

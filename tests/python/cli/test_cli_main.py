@@ -75,6 +75,12 @@ def test_version(words, capsys):
     assert capsys.readouterr().out == f"regimeter {__version__}\n"
 
 
+def test_a_layout_without_counts_is_said(tmp_path, capsys):
+    assert main(["record", "--layout", "3", "-o", str(tmp_path / "run.rgm"), "-c", "pass"]) == 2
+    assert "--layout is for counts" in capsys.readouterr().err
+    assert not (tmp_path / "run.rgm").exists()
+
+
 @pytest.mark.parametrize("words", [["--json", "show"], ["show", "--json"]])
 def test_options_stand_before_or_after_the_verb(words, run_file, capsys):
     assert main([*words, str(run_file)]) == 0
@@ -195,7 +201,11 @@ def test_what_memory_takes_for_a_program(name, content, is_program, tmp_path):
 
 def test_memory_runs_no_file_that_is_no_program(tmp_path, capsys):
     made = tmp_path / "made"
-    for name, content in (("t.json", f"open({str(made)!r}, 'w')"), ("t.pickle", ""), ("t", f"open({str(made)!r}, 'w')")):
+    for name, content in (
+        ("t.json", f"open({str(made)!r}, 'w')"),
+        ("t.pickle", ""),
+        ("t", f"open({str(made)!r}, 'w')"),
+    ):
         file, page = tmp_path / name, tmp_path / "page.html"
         file.write_text(content)
         assert main(["memory", str(file), "-o", str(page)]) == 2

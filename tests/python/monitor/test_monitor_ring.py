@@ -376,6 +376,7 @@ def test_a_signal_and_a_request_write_it_out(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--on", "alert"], "--on is for the last minutes"),
+        (["--keep", "1m", "--on", "alert"], "--on alert is for alerts"),
         (["--disk", "1G"], "--disk is for the last minutes"),
         (["--keep", "soon"], "--keep: expected a time above 0 such as 500ms, 2s, 10m or 1h, got 'soon'"),
         (["--keep", "1m", "--on", "slow"], "--on: expected one of slow-step>500ms"),

@@ -53,6 +53,10 @@ def test_every_schema_is_one():
         assert find_schema(schema["$id"]) == schema
 
 
+def test_the_schemas_are_there_with_the_package(run_python):
+    assert "show" in run_python("import regimeter; print(regimeter.schemas.names())").stdout
+
+
 def test_every_format_of_the_package_has_a_schema():
     stated = set()
     package_folder = Path(regimeter.__file__).parent

@@ -139,6 +139,8 @@ def test_every_analysis_is_that_of_its_command(
     assert server.ask(f"/api/runs/{run}/analyses/kernels?by=colour").status == 422
     assert server.ask(f"/api/runs/{run}/analyses/idle?set=no_such=1").status == 422
     assert "kernels" in server.ask(f"/api/runs/{run}/analyses/nothing").problem
+    alone = server.ask(f"/api/runs/{run}/analyses/diff")
+    assert (alone.status, alone.problem) == (422, "diff compares two runs: say with which by baseline=")
 
 
 def test_a_comparison_is_that_of_its_command(

@@ -304,6 +304,16 @@ def test_no_answer_names_a_place_on_the_disk(server: Server, folder: Path) -> No
         assert str(folder).encode() not in answer.body, path
 
 
+@pytest.mark.parametrize("path", ["/", "/runs", "/api/runs", "/nowhere", "/api/live?run=run.rgm"])
+def test_head_is_get_without_the_body(server: Server, path: str) -> None:
+    head = server.ask(path, "HEAD")
+    assert head.body == b""
+    if not path.startswith("/api/live"):  # which ends when it is left
+        answer = server.ask(path)
+        assert (head.status, head.headers["content-length"]) == (answer.status, str(len(answer.body)))
+    assert server.ask(path, "HEAD", Host="evil.example").status == 400
+
+
 def test_every_answer_has_the_headers_that_browsers_heed(server: Server) -> None:
     for path in ("/", "/api/runs", "/nowhere", "/api/profiler/flame"):
         headers = server.ask(path).headers

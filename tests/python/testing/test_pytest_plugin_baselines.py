@@ -201,6 +201,20 @@ def test_several_saved_sessions_are_launches(faked: pytest.Pytester) -> None:
     run(faked, "--perf-compare=main:3", "--perf-json=out.json")
     row = json.loads((faked.path / "out.json").read_text())["comparison"]["comparisons"][0]
     assert row["baseline_launches"] == 3
+    for number in ("2", "0002", "02"):
+        run(faked, f"--perf-compare={number}").stdout.fnmatch_lines(["Baseline: *0002_main.json*"])
+
+
+@pytest.mark.parametrize("storage", ["folder", "sqlite:///history.db"])
+def test_a_session_that_was_saved_twice_is_one_launch(faked: pytest.Pytester, storage: str) -> None:
+    faked.makepyfile(timed(1e-3))
+    for name in ("main", "nightly"):
+        assert run(faked, f"--perf-save={name}", "--perf-autosave", f"--perf-storage={storage}").ret == 0
+    references = [f"--perf-compare={name}" for name in ("main", "main", "nightly", "autosave:2")]
+    result = run(faked, *references, "--perf-json=out.json", f"--perf-storage={storage}")
+    row = json.loads((faked.path / "out.json").read_text())["comparison"]["comparisons"][0]
+    assert row["baseline_launches"] == 2
+    result.stdout.fnmatch_lines(["Warning: * is a session that the baseline already has: it counts once"])
 
 
 @pytest.mark.parametrize(
