@@ -113,6 +113,11 @@ class Figures:
             each = cost.get("per_scope_ns") if isinstance(cost, dict) else None
             self.own_ns += int(part.spans.own_ns.sum()) + scopes * (each if isinstance(each, int | float) else 0.0)
 
+    def own_until(self, now: float) -> float:
+        """Return up to which time, in seconds, the own cost is known: of the last statement, or now where there is
+        none. Both are of the same clock; between two statements nothing is known of the time since the last one."""
+        return self._stated_until / 1e9 if self._stated_until else now
+
     def end_look(self) -> None:
         """Say that all that had come by now is added: the rate is that of the scopes since the last time."""
         with self._lock:

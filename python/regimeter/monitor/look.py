@@ -44,7 +44,7 @@ class Looks:
         self._first_steps: list[int] = []
         self._levels: deque[int] = deque(maxlen=policy.TREND_LOOKS + 2)
         self._leveled = -policy.TREND_REST_S
-        self._before = (0.0, 0.0, 0)  # time, own cost, failed
+        self._before = (0.0, 0.0, 0)  # time that the own cost is of, own cost, failed
         self._steps: list[NDArray[np.int64]] = []  # since the last look, as is what the control group held back
         self._held: tuple[int, int] | None = None
 
@@ -61,7 +61,7 @@ class Looks:
         """Return the look at `now`, in seconds, at all that was seen since the last one and added to the figures."""
         steps, held = np.concatenate([np.empty(0, np.int64), *self._steps]), self._held
         self._steps, self._held = [], None
-        totals = now, figures.own_ns, figures.failed
+        totals = figures.own_until(now), figures.own_ns, figures.failed
         # Totals are smaller than before where the figures began anew.
         elapsed, own, failed = (x - y if x >= y else x for x, y in zip(totals, self._before, strict=True))
         first, self._before = not self._before[0], totals

@@ -201,8 +201,8 @@ class Baselines(TypedDict):
 
 
 class Perf(TypedDict):
-    """Benchmarks of pytest, saved (`--perf-save`) or written (`--perf-json`, which adds what was judged). session: tells
-    it from other sessions, whatever names it is saved under."""
+    """Benchmarks of pytest, saved (`--perf-save`) or written (`--perf-json`, which adds what was judged). session: the
+    same under whatever names it is saved."""
 
     session: NotRequired[str]
     name: str

@@ -23,6 +23,7 @@ from regimeter.cli import main
 from regimeter.cli.reservation import reserve
 from regimeter.monitor import tail as tail_module
 from regimeter.monitor.figures import OPERATIONS, OTHERS, Figures
+from regimeter.monitor.look import Looks
 from regimeter.monitor.steps import steps_of
 from regimeter.monitor.tail import Tail
 from regimeter.run.cost import OWN_COST
@@ -51,10 +52,17 @@ def test_the_own_cost_is_what_the_recorder_states(tmp_path: Path) -> None:
             assert figures.own_ns >= before
             if figures._stated_until:
                 break
+        looks = Looks([])
+        looks.take(figures, 1, time.monotonic())
+        assert looks.take(figures, 1, time.monotonic()).rules["own-cost"] is None, "nothing was stated since"
+        figures._stated_until += 2_000_000_000
+        figures.own_ns += 5e6
+        assert looks.take(figures, 1, time.monotonic()).rules["own-cost"] == pytest.approx(0.0025)
+    until = figures._stated_until - 2_000_000_000
     run = load(path)
     rows = zip(*(run.tables.counters.column(name).tolist() for name in ("series", "time_ns", "value")), strict=True)
     stated = [(until, share) for name, until, share in rows if run.string(name) == OWN_COST]
-    stated = [row for row in stated if row[0] <= figures._stated_until]
+    stated = [row for row in stated if row[0] <= until]
     windows = [1e9, *(until - before for (before, _), (until, _) in pairwise(stated))]
     assert stated
     assert figures._stated_ns == pytest.approx(sum(share * ns for (_, share), ns in zip(stated, windows, strict=True)))
