@@ -4,6 +4,7 @@
 import argparse
 import os
 
+from ..run import ranks, remote
 from ..run.formats import PAGES, REPORTS, choose
 from .errors import CommandError
 
@@ -28,8 +29,6 @@ def check_output(output: str, source: str | list[str]) -> None:
 
 def _files_of(name: str) -> list[str]:
     """Return the files that are read where a name is given: those of a folder or pattern, else the file itself."""
-    from ..run import ranks, remote
-
     if remote.is_url(name):
         return []
     try:
