@@ -10,13 +10,17 @@
 // Values of group_by.
 enum { BY_STACK, BY_LINE, BY_CATEGORY, BY_OWN_LINE, BY_SCOPE };
 
+// Keys of blocks without a stack.
+#define NOT_RECORDED UINT32_MAX
+#define THERE_BEFORE (UINT32_MAX - 1)
+
 // places: without any for stacks and categories.
 static uint64_t key_of(const rgm_view *view, const rgm_lifetime *block, int32_t group_by,
                        const rgm_stack_places *places) {
     bool in_scope = block->span >= 0 && (size_t)block->span < view->n_spans;
     uint64_t what = group_by == BY_CATEGORY ? block->category
                     : group_by == BY_SCOPE  ? in_scope ? rgm_view_name(view, (size_t)block->span) : 0
-                    : block->stack < 0      ? UINT32_MAX
+                    : block->stack < 0      ? block->begin < 0 ? THERE_BEFORE : NOT_RECORDED
                     : places->of_stack      ? places->of_stack[block->stack]
                                             : (uint32_t)block->stack;
     return (uint64_t)(uint16_t)block->device << 32 | what;

@@ -220,7 +220,7 @@ static rgm_status find_blocks(rgm_lifetimes *l, rgm_error *err) {
     happenings h = {.lifetimes = l};
     rgm_status status;
     RGM_GOTO(collect(&h, err));
-    RGM_GOTO(room(&l->blocks, h.n_items, sizeof *l->blocks, err));
+    RGM_GOTO(room(&l->blocks, h.n_items + l->n_devices, sizeof *l->blocks, err));
     for (size_t first = 0, end; first < h.n_items; first = end) {
         for (end = first + 1; end < h.n_items; end++)
             if (address_of(&h, h.items[end]) != address_of(&h, h.items[first]) ||
@@ -242,6 +242,35 @@ static int64_t change_of_reserved(const rgm_memory *memory, uint32_t row) {
     case RGM_ACTION_SEGMENT_FREE:
     case RGM_ACTION_SEGMENT_UNMAP: return -event_bytes(memory, row);
     default: return 0;
+    }
+}
+
+// A total that the allocator stated with an event, -1 when it did not. Of a pool of CUDA it is that pool's
+// alone.
+static int64_t stated_allocated(const rgm_memory *memory, uint32_t row) {
+    return RGM_CELL(memory, pool, row, 0) ? -1 : RGM_CELL(memory, allocated, row, -1);
+}
+// Torch states 0 for the host, whose allocator reserves nothing.
+static int64_t stated_reserved(const rgm_memory *memory, uint32_t row) {
+    int64_t reserved = RGM_CELL(memory, pool, row, 0) ? -1 : RGM_CELL(memory, reserved, row, -1);
+    return reserved > 0 ? reserved : -1;
+}
+
+// What lived before the events and was neither freed nor listed is told by the first total that an event
+// states: a block of its own, which nobody is known to have asked for.
+static void find_rest(rgm_lifetimes *l, rgm_memory_device *now) {
+    const rgm_memory *memory = &l->run->memory;
+    for (size_t i = 0; i < l->n_events; i++) {
+        int64_t stated = stated_allocated(memory, l->events[i]);
+        rgm_memory_device *device = device_of(l, event_device(memory, l->events[i]));
+        rgm_memory_device *level = &now[device - l->devices];
+        level->live_before = rgm_bytes_sum(level->live_before, l->live[i]);
+        if (stated < 0 || level->rest_known) continue;
+        level->rest_known = true;
+        int64_t rest = rgm_bytes_sum(stated, -rgm_bytes_sum(device->live_before, level->live_before));
+        if (rest <= 0) continue;
+        device->live_before = rgm_bytes_sum(device->live_before, rest);
+        add_block(l, (rgm_lifetime){rest, -1, (int32_t)l->n_events, -1, 0, device->device, -1});
     }
 }
 
@@ -285,7 +314,8 @@ static void add_up(rgm_lifetimes *l, rgm_memory_device *now) {
         level->reserved_before =
             rgm_bytes_sum(level->reserved_before, change_of_reserved(&l->run->memory, l->events[i]));
         l->live[i] = level->live_before;
-        l->reserved[i] = device->reserved_known ? level->reserved_before : -1;
+        l->reserved[i] =
+            device->reserved_known ? level->reserved_before : stated_reserved(&l->run->memory, l->events[i]);
         if (l->live[i] <= device->peak) continue;
         device->peak = l->live[i];
         device->peak_at = (int32_t)i;
@@ -302,6 +332,7 @@ rgm_status rgm_lifetimes_init(rgm_lifetimes *l, const rgm_run *run, rgm_error *e
     RGM_GOTO(find_levels(l, err));
     now = rgm_calloc(l->n_devices + 1, sizeof *now);
     RGM_GOTO(now ? RGM_OK : rgm_error_no_memory(err));
+    find_rest(l, now);
     add_up(l, now);
 done:
     rgm_free(now);

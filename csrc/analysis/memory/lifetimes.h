@@ -6,6 +6,9 @@
 // at the end without having been asked for. Where the recording ends without a list of blocks, those that
 // were not freed live on.
 //
+// Torch's profiler records no such end, but with each event what was allocated in all: what the events do not
+// explain of the first such total lived before them, one block for each device.
+//
 // Events without an address change what lives for good: such a block has negative bytes where it is a free.
 //
 // Sizes are what the program asked for; what an allocator adds by rounding is in `pools`.
@@ -38,6 +41,7 @@ typedef struct {
 typedef struct {
     int16_t device;
     bool reserved_known; // a list of segments says what was reserved at the end
+    bool rest_known;     // an event has stated what was allocated in all
     int64_t live_before, reserved_before;
     int64_t peak;    // most bytes that lived at once
     int32_t peak_at; // position of the first event after which they did, -1 for before all

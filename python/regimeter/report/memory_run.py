@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "regimeter.memory", 1
 POINTS = 2000  # of each device's timeline
 TOP = 50  # rows of who asked
+UNRECORDED, THERE_BEFORE = "not recorded", "there before the recording, who asked is not recorded"
 NOTHING = (
     "nothing of memory is in it: expected a memory snapshot of torch, a trace with profile_memory, or a recording whose"
     " memory was read (--interval)"
@@ -93,6 +94,11 @@ def stack_text(run: "Run", stack: int) -> list[str]:
     ]
 
 
+def asked_by(row: dict[str, Any]) -> list[str]:
+    """Return who asked, the innermost function first, of a row of allocations or shortages of the document."""
+    return row["stack"] or [THERE_BEFORE if row.get("allocations") == 0 else UNRECORDED]
+
+
 def _kept(row: dict[str, Any]) -> int:
     return -int(row["kept_bytes"])
 
@@ -118,9 +124,9 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         held = (
             int(run.tables.segments.bytes[run.tables.segments.device == device].sum())
             if len(run.tables.segments)
-            else None
+            else _known_or_none(reserved[-1])
         )
-        most = int(reserved.max()) if len(at) and reserved[0] >= 0 else held
+        most = int(reserved.max()) if reserved.max(initial=-1) >= 0 else held
         found.append(
             {
                 "device": device,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..system.arrays import np
 from ..system.text import amount, duration, percent
 from .document import TEXT, Column, Section, document, first, levels, table
-from .memory_run import has_allocations, memory_document, sample_text
+from .memory_run import THERE_BEFORE, UNRECORDED, asked_by, has_allocations, memory_document, sample_text
 
 if TYPE_CHECKING:
     from ..public.run import Run
@@ -18,7 +18,8 @@ FOLDERS = re.compile(r".*[/\\]")  # before the name of a file
 READ = ("allocated", "resident set")  # on a device, on the host
 Row = Mapping[str, Any]
 CALLERS = "The innermost function first; files without their folders"
-UNRECORDED, OTHERS = "not recorded", "others"
+OTHERS = "others"
+NOBODY = (UNRECORDED, THERE_BEFORE, OTHERS)  # parts of the peak that name no caller
 
 
 def memory_run_data(run: "Run", name: str) -> Section:
@@ -65,7 +66,7 @@ def _first(found: Row) -> Section:
     by_kind = len(parts) > 1
     parts = parts if by_kind else _by_caller(asked, peak)
     most = ""
-    callers = {name: size for name, size in _by_caller(asked, peak).items() if name not in (UNRECORDED, OTHERS)}
+    callers = {name: size for name, size in _by_caller(asked, peak).items() if name not in NOBODY}
     if callers and peak:
         first_of = max(callers, key=lambda name: callers[name])
         most = f", {percent(callers[first_of] / peak, 0)} of it asked for by {first_of}"
@@ -82,7 +83,7 @@ def _short(caller: str) -> str:
 def _by_caller(asked: Sequence[Row], peak: int) -> dict[str, float]:
     parts: dict[str, float] = {}
     for row in asked:
-        name = _short(row["stack"][0]) if row["stack"] else UNRECORDED
+        name = _short(asked_by(row)[0])
         parts[name] = parts.get(name, 0) + row["peak_bytes"]
     rest = peak - sum(parts.values())
     return parts | ({OTHERS: rest} if parts and rest > 0 else {})
@@ -149,7 +150,7 @@ def _times(rows: Sequence[Row], heading: str, name: str) -> Column:
 
 
 def _callers(rows: Sequence[Row]) -> Column:
-    stacks = [" ← ".join(map(_short, row["stack"])) or UNRECORDED for row in rows]
+    stacks = [" ← ".join(map(_short, asked_by(row))) for row in rows]
     return Column("asked for by", TEXT, stacks, CALLERS, prose=True)
 
 

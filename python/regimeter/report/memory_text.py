@@ -4,7 +4,7 @@
 from typing import Any
 
 from ..system.text import UNAVAILABLE, amount, duration, percent, printable
-from .memory_run import sample_text
+from .memory_run import asked_by, sample_text
 
 TOP = 10  # rows of a list
 
@@ -49,7 +49,7 @@ def run_text(document: dict[str, Any]) -> str:
 
 
 def _place(row: dict[str, Any], size: int, blocks: int) -> str:
-    return f"{amount(size):>10} {blocks:>6,} ×  {printable(row['stack'][0] if row['stack'] else 'not recorded')}"
+    return f"{amount(size):>10} {blocks:>6,} ×  {printable(asked_by(row)[0])}"
 
 
 def _pool(row: dict[str, Any]) -> str:
@@ -70,7 +70,7 @@ def _cuda_pool(row: dict[str, Any]) -> str:
 
 
 def _shortage(row: dict[str, Any]) -> str:
-    asked = row["stack"][0] if row["stack"] else "not recorded"
+    asked = asked_by(row)[0]
     what = str(row["shortage"]).replace("_", " ")
     return (
         f"{duration(row['time_ns'] / 1e6):>9}  {what}: {amount(row['requested'])} asked for,"

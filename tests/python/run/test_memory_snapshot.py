@@ -17,7 +17,7 @@ import pytest
 from page_data import page_of, sections_of
 from published import check
 from snapshots import Allocator, as_old, frame, snapshot
-from traces import trace_path
+from traces import load_trace, trace_path
 
 import regimeter
 from regimeter import _core
@@ -133,6 +133,23 @@ def test_a_snapshot_of_hardware() -> None:
         level -= {"alloc": entry["size"], "free_completed": -entry["size"]}.get(entry["action"], 0)
     assert run.analyse("memory_levels").live.tolist() == expected[::-1]
     assert sum(row["peak_bytes"] for row in run.result("allocations")) == max(*expected, level)
+
+
+@pytest.mark.parametrize("name", ["h100_bert_small.json.gz", "h100_qwen_orphans.json.gz", "mi300_bert_small.json.gz"])
+def test_a_trace_of_torch_has_the_levels_that_its_allocator_stated(name: str, command: Command) -> None:
+    memory = load_trace(name).memory
+    at = np.flatnonzero(memory.device == 0)
+    at = at[np.argsort(memory.time_ns[at], kind="stable")]
+    document = check(json.loads(command("memory", trace_path(name), "--json").stdout))
+    host, device = document["devices"]
+    assert host["reserved_bytes"] is None
+    assert device["peak_bytes"] == memory.allocated[at].max()
+    assert (device["end_bytes"], device["reserved_at_end_bytes"]) == (memory.allocated[at[-1]], memory.reserved[at[-1]])
+    assert device["reserved_bytes"] == memory.reserved[at].max()
+    assert max(point["live"] for point in device["timeline"]) == device["peak_bytes"]
+    before = [row for row in document["allocations"] if row["device"] == 0 and not row["allocations"]]
+    assert [row["peak_bytes"] for row in before] == [memory.allocated[at].min()]
+    assert "×  there before the recording" in command("memory", trace_path(name)).stdout
 
 
 def test_who_asked_for_the_peak() -> None:
