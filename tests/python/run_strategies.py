@@ -59,7 +59,7 @@ def runs(draw: Any) -> Run:
          "metadata": draw(st.sampled_from(["", "{}", '{"a": [1, "x"]}', '{"a": NaN}', "nonsense"]))}
         for _ in range(draw(st.integers(0, 25)))
     ]  # fmt: skip
-    return build_run(spans, lanes)
+    return build_run(spans, lanes, parents=True)
 
 
 def _is_surrogate(character: str) -> bool:

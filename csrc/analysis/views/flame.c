@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The merged call tree. Host spans become a node per distinct stack; device work hangs below the call that
-// launched it, so that its time is found under the host code that asked for it. Host time goes to the span
-// that began last among those open on a lane: a lane's total is the union of its spans even where they
-// overlap, and every total is the node's own time plus the totals below it.
+// launched it, so that its time is found under the host code that asked for it. Host time is self time
+// (self_time.h): a lane's total is the union of its spans even where they overlap, and every total is the
+// node's own time plus the totals below it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "model/self_time.h"
 
 #define NONE UINT32_MAX
 
@@ -118,12 +119,6 @@ static rgm_status enter(tree *t, uint32_t parent, uint32_t row, uint32_t *found,
 
 // --- host -------------------------------------------------------------------------------------------------
 
-// Not the records of waits (sync): the host waits in its calls.
-static bool is_stack(rgm_kind kind) {
-    return !rgm_kind_is_work(kind) && kind != RGM_KIND_INSTANT && kind != RGM_KIND_WINDOW &&
-           kind != RGM_KIND_COUNTER_RANGE && kind != RGM_KIND_DEVICE_ANNOTATION && kind != RGM_KIND_SYNC;
-}
-
 static bool is_host_lane(const rgm_view *view, size_t lane) {
     return view->lane_device[lane] < 0 && RGM_CELL(&view->run->lanes, device, lane, -1) < 0;
 }
@@ -134,41 +129,30 @@ static rgm_status add_span(tree *t, uint32_t row, uint32_t bottom, rgm_error *er
                   rgm_view_lane(t->view, (size_t)parent) == rgm_view_lane(t->view, row);
     uint32_t above = nested ? t->node_of[parent] : bottom;
     t->node_of[row] = above; // what is no part of a stack passes its children on
-    return is_stack(rgm_view_kind(t->view, row)) ? enter(t, above, row, &t->node_of[row], err) : RGM_OK;
+    return rgm_kind_is_host_time(rgm_view_kind(t->view, row)) ? enter(t, above, row, &t->node_of[row], err)
+                                                              : RGM_OK;
 }
 
-// Moves time forward to `next`; each stretch goes to the last begun of the spans that are open.
-static size_t attribute(tree *t, const uint32_t *open, size_t depth, int64_t *now, int64_t next) {
-    while (depth && *now < next) {
-        int64_t end = rgm_view_end(t->view, open[depth - 1]), until = end < next ? end : next;
-        node *own = &t->nodes[t->node_of[open[depth - 1]]];
-        if (until > *now) {
-            own->self_host = rgm_add_bounded(own->self_host, until - *now);
-            *now = until;
-        }
-        if (end <= *now) depth--;
-    }
-    *now = next;
-    return depth;
+static void take(void *context, uint32_t row, int64_t ns) {
+    tree *t = context;
+    node *own = &t->nodes[t->node_of[row]];
+    own->self_host = rgm_add_bounded(own->self_host, ns);
 }
 
-static rgm_status add_lane(tree *t, size_t lane, uint32_t bottom, uint32_t *open, rgm_error *err) {
-    size_t depth = 0;
-    int64_t now = INT64_MIN;
+static rgm_status add_lane(tree *t, size_t lane, uint32_t bottom, rgm_self_time *self, rgm_error *err) {
     for (uint32_t i = t->view->lane_first[lane]; i < t->view->lane_first[lane + 1]; i++) {
         uint32_t row = t->view->lane_spans[i];
         RGM_TRY(add_span(t, row, bottom, err));
-        if (!is_stack(rgm_view_kind(t->view, row))) continue;
-        depth = attribute(t, open, depth, &now, rgm_view_start(t->view, row));
-        open[depth++] = row;
+        if (rgm_kind_is_host_time(rgm_view_kind(t->view, row))) rgm_self_time_begin(self, row);
     }
-    (void)attribute(t, open, depth, &now, INT64_MAX);
+    rgm_self_time_end(self);
     return RGM_OK;
 }
 
 static rgm_status add_host(tree *t, int32_t group_by, rgm_error *err) {
     RGM_FREED uint32_t *open = rgm_malloc((t->view->n_spans + 1) * sizeof *open);
     if (!open) return rgm_error_no_memory(err);
+    rgm_self_time self = {.run = t->view->run, .open = open, .take = take, .context = t, .now = INT64_MIN};
     for (size_t lane = 0; lane < t->view->n_lanes; lane++) {
         uint32_t bottom = 0;
         if (!is_host_lane(t->view, lane) || t->view->lane_first[lane] == t->view->lane_first[lane + 1])
@@ -176,7 +160,7 @@ static rgm_status add_host(tree *t, int32_t group_by, rgm_error *err) {
         if (group_by == BY_THREAD)
             RGM_TRY(child_of(t, 0, RGM_FLAME_LANE, (uint32_t)lane, RGM_KIND_OTHER, &bottom, err));
         begin(&t->nodes[bottom], rgm_view_start(t->view, t->view->lane_spans[t->view->lane_first[lane]]));
-        RGM_TRY(add_lane(t, lane, bottom, open, err));
+        RGM_TRY(add_lane(t, lane, bottom, &self, err));
     }
     return RGM_OK;
 }

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "io/export/span_rows.h"
+#include "model/lane_order.h"
+#include "model/self_time.h"
 
 bool rgm_lane_is_host(const rgm_run *run, uint32_t lane) { return RGM_LANE_CELL(run, device, lane, -1) < 0; }
 
@@ -49,45 +51,53 @@ static rgm_status child(rgm_folded *s, int32_t parent, uint32_t frame, int32_t *
 // Sums of hostile durations wrap; real ones are far from that.
 static void add(int64_t *sum, int64_t value) { *sum = (int64_t)((uint64_t)*sum + (uint64_t)value); }
 
-typedef struct {
-    int64_t end;
-    int32_t node;
-} level;
+static void take(void *context, uint32_t row, int64_t ns) {
+    rgm_folded *s = context;
+    add(&s->nodes[s->node_of[row]].host_ns, ns);
+}
 
-static rgm_status walk_track(rgm_folded *s, size_t track, level *levels, rgm_error *err) {
-    const rgm_tracks *t = s->tracks;
-    const rgm_run *run = t->run;
-    size_t depth = 0;
+// Below the span that contains it, where that is on the same lane; else below the lane. What is no host time
+// passes on what is above it.
+static rgm_status add_span(rgm_folded *s, uint32_t row, int32_t root, rgm_error *err) {
+    const rgm_run *run = s->tracks->run;
+    int32_t parent = RGM_CELL(&run->spans, parent, row, -1);
+    bool nested =
+        parent >= 0 && (size_t)parent < run->spans.rows && s->node_of[parent] >= 0 &&
+        RGM_CELL(&run->spans, lane, (size_t)parent, 0) == RGM_CELL(&run->spans, lane, (size_t)row, 0);
+    int32_t above = nested ? s->node_of[parent] : root;
+    s->node_of[row] = above;
+    if (!rgm_kind_is_host_time(rgm_span_kind(run, row))) return RGM_OK;
+    RGM_TRY(child(s, above, run->spans.name[row], &s->node_of[row], err));
+    s->nodes[s->node_of[row]].host_count++;
+    return RGM_OK;
+}
+
+static rgm_status walk_lane(rgm_folded *s, const rgm_lane_order *order, size_t lane, rgm_self_time *self,
+                            rgm_error *err) {
+    const rgm_run *run = s->tracks->run;
     int32_t root;
-    RGM_TRY(child(s, -1, t->tracks[track].lane, &root, err));
-    for (uint32_t i = t->track_first[track]; i < t->track_first[track + 1]; i++) {
-        uint32_t row = t->spans[i];
-        if (rgm_span_is_work(run, row) || rgm_span_kind(run, row) == RGM_KIND_WINDOW) continue;
-        int64_t start = run->spans.start_ns[row], duration = run->spans.duration_ns[row];
-        while (depth && levels[depth - 1].end <= start) depth--;
-        int32_t parent = depth ? levels[depth - 1].node : root, node;
-        RGM_TRY(child(s, parent, run->spans.name[row], &node, err));
-        if (depth) add(&s->nodes[parent].host_ns, -duration);
-        add(&s->nodes[node].host_ns, duration);
-        s->nodes[node].host_count++;
-        s->node_of[row] = node;
-        levels[depth++] = (level){start + duration, node};
+    RGM_TRY(child(s, -1, (uint32_t)lane, &root, err));
+    for (uint32_t i = order->first[lane]; i < order->first[lane + 1]; i++) {
+        uint32_t row = order->rows[i];
+        if (rgm_span_is_work(run, row)) continue;
+        RGM_TRY(add_span(s, row, root, err));
+        if (rgm_kind_is_host_time(rgm_span_kind(run, row))) rgm_self_time_begin(self, row);
     }
+    rgm_self_time_end(self);
     return RGM_OK;
 }
 
 static rgm_status walk_host(rgm_folded *s, rgm_error *err) {
-    const rgm_tracks *t = s->tracks;
-    uint32_t longest = 0;
-    for (size_t k = 0; k < t->n_tracks; k++)
-        if (t->track_first[k + 1] - t->track_first[k] > longest)
-            longest = t->track_first[k + 1] - t->track_first[k];
-    RGM_FREED level *levels = rgm_malloc((longest + (size_t)1) * sizeof *levels);
-    if (!levels) return rgm_error_no_memory(err);
-    for (size_t k = 0; k < t->n_tracks; k++) {
-        if (!rgm_lane_is_host(t->run, t->tracks[k].lane)) continue;
-        RGM_TRY(walk_track(s, k, levels, err));
-    }
+    const rgm_run *run = s->tracks->run;
+    RGM_RELEASED(rgm_lane_order_release) rgm_lane_order order = {0};
+    size_t most = 0;
+    RGM_TRY(rgm_lane_order_init(&order, run, err));
+    RGM_FREED uint32_t *open = rgm_malloc((rgm_lane_order_largest(&order, &most) + 1) * sizeof *open);
+    if (!open) return rgm_error_no_memory(err);
+    rgm_self_time self = {.run = run, .open = open, .take = take, .context = s, .now = INT64_MIN};
+    for (size_t lane = 0; lane < order.n_lanes; lane++)
+        if (order.first[lane] < order.first[lane + 1] && rgm_lane_is_host(run, (uint32_t)lane))
+            RGM_TRY(walk_lane(s, &order, lane, &self, err));
     return RGM_OK;
 }
 

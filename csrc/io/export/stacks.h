@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time by call stack: a tree whose roots are lanes and whose other nodes are names below a parent.
 //
-// Host time is the self time of spans on host lanes: duration less the spans nested in it on its track.
-// Device time is the duration of device work, below the stack of the call that launched it, or below its
-// stream where that call is not recorded. Windows of the profiler itself are left out. Both sums are kept
+// Host time is the self time of spans on host lanes (model/self_time.h): where spans overlap in part, their
+// time counts once. Device time is the duration of device work, below the stack of the call that launched it,
+// or below its stream where that call is not recorded. What is no host time is left out. Both sums are kept
 // whatever the depth: what is nested deeper than RGM_STACK_DEPTH counts for its last frame within it.
 #ifndef RGM_IO_STACKS_H
 #define RGM_IO_STACKS_H
@@ -22,11 +22,11 @@ typedef struct {
 
 typedef struct {
     const rgm_tracks *tracks;
-    rgm_stack_node *nodes; // parents before children, in the order of tracks and starts
+    rgm_stack_node *nodes; // parents before children, in the order of lanes and starts
     size_t count, capacity;
     uint32_t *slots; // open addressing, node + 1, 0 is free
     size_t n_slots;
-    int32_t *node_of; // [spans] -1 for what is left out
+    int32_t *node_of; // [spans] -1 where there is none
 } rgm_folded;
 
 rgm_status rgm_stacks_init(rgm_folded *stacks, const rgm_tracks *tracks, rgm_error *err) RGM_NODISCARD;

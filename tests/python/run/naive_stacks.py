@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stacks of a Run by loops over lists: the oracle of collapsed stacks, pprof and speedscope."""
 
+import heapq
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from runs import KIND, is_work, names_of
 
 from regimeter import Run
+
+NO_HOST_TIME = [KIND[name] for name in ("window", "sync", "instant", "counter_range", "device_annotation")]
 
 
 class Layout:
@@ -40,6 +45,21 @@ class Layout:
         raise AssertionError
 
 
+def self_times(layout: Layout, rows: list[int]) -> Iterator[tuple[int, int]]:
+    """Give stretches of the time of one lane to the last begun of the spans that are open: (span, ns)."""
+    begun: list[tuple[int, int]] = []  # the last on top
+    moments = sorted({time for i in rows for time in (layout.start[i], layout.end(i))})
+    coming = 0
+    for now, until in pairwise(moments):
+        while coming < len(rows) and layout.start[rows[coming]] <= now:
+            heapq.heappush(begun, (-coming, rows[coming]))
+            coming += 1
+        while begun and layout.end(begun[0][1]) <= now:
+            heapq.heappop(begun)
+        if begun:
+            yield begun[0][1], until - now
+
+
 def naive_stacks(run: Run) -> tuple[dict[Any, int], dict[Any, int], dict[Any, int]]:
     """Return host ns, device ns and the number of spans by (lane, names...)."""
     layout = Layout(run)
@@ -47,18 +67,22 @@ def naive_stacks(run: Run) -> tuple[dict[Any, int], dict[Any, int], dict[Any, in
     device: dict[Any, int] = defaultdict(int)
     count: dict[Any, int] = defaultdict(int)
     lanes = run.lanes.device.tolist() or [-1]
-    kinds, correlation = run.spans.kind.tolist(), run.spans.correlation.tolist()
-    paths: dict[int, Any] = {}
-    for i, above in enumerate(layout.above):
-        if layout.work[i] or lanes[layout.lane[i]] >= 0 or kinds[i] == KIND["window"]:
+    kinds, parents, correlation = (getattr(run.spans, name).tolist() for name in ("kind", "parent", "correlation"))
+    paths: dict[int, Any] = {}  # of what is no host time, those of what is around it
+    by_lane: dict[int, list[int]] = defaultdict(list)
+    for i in sorted(range(len(kinds)), key=lambda i: (layout.start[i], -layout.duration[i], i)):
+        if layout.work[i] or lanes[layout.lane[i]] >= 0:
             continue
-        around = [j for j in above if not layout.work[j] and kinds[j] != KIND["window"]]
-        path = (layout.lane[i], *(layout.names[j] for j in around), layout.names[i])
-        paths[i] = path
-        host[path] += layout.duration[i]
-        count[path] += 1
-        if around:
-            host[path[:-1]] -= layout.duration[i]
+        inside = parents[i] >= 0 and layout.lane[parents[i]] == layout.lane[i]
+        paths[i] = paths.get(parents[i] if inside else -1, (layout.lane[i],))
+        if kinds[i] in NO_HOST_TIME:
+            continue
+        paths[i] += (layout.names[i],)
+        count[paths[i]] += 1
+        by_lane[layout.lane[i]].append(i)
+    for rows in by_lane.values():
+        for i, own in self_times(layout, rows):
+            host[paths[i]] += own
     calls = defaultdict(list)
     for j, kind in enumerate(kinds):
         if kind in (KIND["runtime"], KIND["driver"]) and correlation[j] > 0:

@@ -151,19 +151,39 @@ def test_device_time_stands_below_its_launch(tmp_path):
         {"start_ns": 20, "duration_ns": 7, "name": "k", "kind": KIND["kernel"], "lane": 1, "correlation": 4},
         {"start_ns": 30, "duration_ns": 3, "name": "lost", "kind": KIND["kernel"], "lane": 1, "correlation": 5},
     ]
-    run = build_run(spans, lanes)
+    run = build_run(spans, lanes, parents=True)
     run.export(tmp_path / "host.folded")
     assert (tmp_path / "host.folded").read_text() == "process 1 main;op 95\nprocess 1 main;op;launch 5\n"
     run.export(tmp_path / "device.folded", stacks="device")
     assert (tmp_path / "device.folded").read_text() == ("process 1 main;op;launch;k 7\ndevice 0 stream 7;lost 3\n")
 
 
+def test_spans_that_overlap_in_part_count_their_time_once(tmp_path):
+    spans = [
+        {"lane": 0, "start_ns": 0, "duration_ns": 100, "name": "f", "kind": KIND["cpu_op"]},
+        {"lane": 0, "start_ns": 50, "duration_ns": 100, "name": "g", "kind": KIND["cpu_op"]},
+        {"lane": 0, "start_ns": 60, "duration_ns": 10, "name": "h", "kind": KIND["cpu_op"]},
+    ]
+    build_run(spans, [{"process": 1, "name": "main"}], parents=True).export(tmp_path / "host.folded")
+    assert (tmp_path / "host.folded").read_text() == "main;f 50\nmain;g 90\nmain;g;h 10\n"
+
+
+@pytest.mark.parametrize(
+    "name", ["h100_bert_small.json.gz", "h100_qwen_orphans.json.gz", "h100_owlv2_with_stack.json.gz"]
+)
+def test_host_time_is_that_of_the_flame_graph(name, tmp_path):
+    load_trace(name).export(tmp_path / "host.folded")
+    whole = load_trace(name).analyse("flame").self_host_ns.sum()
+    assert sum(folded(tmp_path / "host.folded").values()) == whole
+
+
 def test_a_very_deep_stack_keeps_its_time(tmp_path):
     depth = 5000
     spans = [
-        {"start_ns": i, "duration_ns": 2 * (depth - i), "name": f"f{i}", "kind": KIND["cpu_op"]} for i in range(depth)
+        {"lane": 0, "start_ns": i, "duration_ns": 2 * (depth - i), "name": f"f{i}", "kind": KIND["cpu_op"]}
+        for i in range(depth)
     ]
-    run = build_run(spans, [{"process": 1}])
+    run = build_run(spans, [{"process": 1}], parents=True)
     run.export(tmp_path / "x.folded")
     found = folded(tmp_path / "x.folded")
     assert sum(found.values()) == 2 * depth
