@@ -195,7 +195,8 @@ class Reader:
 
     def lane_of(self, event: dict[str, Any], slot: int = 0) -> int:
         """Return the row of an event's lane."""
-        (process, process_text), (thread, thread_text) = self.place(event.get("pid")), self.place(event.get("tid"))
+        place = (event.get("args") or {}).get("lane thread", event.get("tid"))
+        (process, process_text), (thread, thread_text) = self.place(event.get("pid")), self.place(place)
         key = (process, process_text, thread, thread_text, slot)
         lane = {"process": process, "process_name": process_text, "thread": thread, "name": thread_text}
         self.lanes.setdefault(key, lane | {"slot": slot, "device": -1, "label": "", "row": len(self.lanes)})
@@ -354,9 +355,17 @@ class Reader:
                     lane["process_name"] = args["name"]
                 elif mark["name"] == "process_labels":
                     lane["label"] = args["labels"]
+                elif mark["name"] == "process_rank":
+                    lane["rank"] = int(args["rank"])
                 elif mark["name"] == "thread_name" and thread == lane.get("place", (lane["thread"], lane["name"])):
                     lane.setdefault("place", (lane["thread"], lane["name"]))
                     lane["name"] = args["name"]
+
+
+def named(lane: dict[str, Any], rank: int) -> dict[str, Any]:
+    """Return a lane with its rank, or that of the file, which is no part of its process's name."""
+    rank = lane.get("rank", rank)
+    return lane | {"rank": rank, "process_name": lane["process_name"].removeprefix(f"rank {rank} ")}
 
 
 def slow_import(path: str | Path) -> Run:
@@ -391,7 +400,7 @@ def build(reader: Reader, head: dict[str, Any], n_events: int) -> Run:
     reader.tables["files"] = [
         {"events": n_events, "kept": reader.kept, "rank": rank, "base_ns": head.get("baseTimeNanoseconds", 0)}
     ]
-    rows = {"spans": reader.spans, "lanes": [lane | {"rank": rank} for lane in reader.lanes.values()], **reader.tables}
+    rows = {"spans": reader.spans, "lanes": [named(lane, rank) for lane in reader.lanes.values()], **reader.tables}
 
     def cells(table: str, column: dict[str, Any]) -> np.ndarray:
         values = [row[column["name"]] for row in rows[table]]

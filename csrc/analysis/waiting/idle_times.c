@@ -53,7 +53,7 @@ static rgm_status put_track(rgm_idle_times *out, const rgm_idle *idle, const rgm
     for (size_t row = first; row < out->rows; row++) {
         out->span_ns[row] = rgm_subtract_bounded(extent.end, extent.start);
         out->share[row] = (double)out->total_ns[row] / (double)total;
-        out->span_share[row] = (double)out->total_ns[row] / ((double)extent.end - (double)extent.start);
+        out->span_share[row] = (double)out->total_ns[row] / (double)out->span_ns[row];
     }
     return RGM_OK;
 }

@@ -53,6 +53,12 @@ static inline void rgm_chrome_begin_args(rgm_chrome *c) {
     rgm_json_open(&c->json, '{');
 }
 
+// On a further track of a lane: the thread of the lane, by which our importer puts the event back there.
+static inline void rgm_chrome_lane(rgm_chrome *c, size_t track) {
+    const rgm_track *t = &c->tracks.tracks[track];
+    if (t->number) RGM_JSON_I64(&c->json, "lane thread", c->tracks.tracks[c->tracks.lane_track[t->lane]].tid);
+}
+
 static inline void rgm_chrome_end_args(rgm_chrome *c) {
     rgm_json_close(&c->json, '}');
     rgm_json_close(&c->json, '}');

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Head of the document, and the metadata events that name processes and threads.
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "io/export/chrome.h"
@@ -32,6 +33,10 @@ void rgm_chrome_names(rgm_chrome *c) {
         const rgm_track_process *process = &c->tracks.processes[p];
         size_t track = c->tracks.lane_track[process->lane];
         put_label(c, track, "process_name", "name", text, rgm_process_name(&c->tracks, p, text, sizeof text));
+        if (process->rank >= 0) {
+            int length = snprintf(text, sizeof text, "%d", process->rank);
+            put_label(c, track, "process_rank", "rank", text, (size_t)length);
+        }
         rgm_string label = rgm_chrome_text(c, process->label);
         if (label.length) put_label(c, track, "process_labels", "labels", label.data, label.length);
         put_sort_index(c, track, "process_sort_index", (process->device < 0 ? 0 : 5000000) + (int64_t)p);
@@ -57,6 +62,24 @@ static int64_t integer_of(const rgm_json_members *member) {
     return *end ? 0 : value;
 }
 
+static bool has_several_ranks(const rgm_chrome *c) {
+    for (size_t p = 1; p < c->tracks.n_processes; p++)
+        if (c->tracks.processes[p].rank != c->tracks.processes[0].rank) return true;
+    return false;
+}
+
+// The rank of one file is not that of the whole; each process has its own among the metadata events.
+static void put_without_rank(rgm_chrome *c, const rgm_json_members *object) {
+    rgm_json_members member = rgm_json_members_in(object->value, rgm_json_value_length(object));
+    rgm_json_raw(&c->json, object->key - 1, object->key_length + 2);
+    rgm_output_byte(c->json.out, ':');
+    c->json.comma = false;
+    rgm_json_open(&c->json, '{');
+    while (rgm_json_next(&member))
+        if (!key_is(&member, "rank")) rgm_chrome_member(&c->json, &member);
+    rgm_json_close(&c->json, '}');
+}
+
 // What the environment says of the machine, under its own keys, as torch.profiler has it.
 static void put_environment(rgm_chrome *c, const void *text, size_t length, int depth, int64_t *base_ns) {
     static const char *const ours[] = {"schemaVersion", "traceEvents", "displayTimeUnit",
@@ -73,7 +96,12 @@ static void put_environment(rgm_chrome *c, const void *text, size_t length, int 
             continue;
         }
         if (key_is(&member, "baseTimeNanoseconds")) *base_ns = integer_of(&member);
-        if (!skip) rgm_chrome_member(&c->json, &member);
+        if (skip) continue;
+        if (key_is(&member, "distributedInfo") && rgm_json_is(member.value, size, '{') &&
+            has_several_ranks(c))
+            put_without_rank(c, &member);
+        else
+            rgm_chrome_member(&c->json, &member);
     }
 }
 

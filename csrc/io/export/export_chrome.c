@@ -60,6 +60,7 @@ static void put_span(rgm_chrome *c, size_t track, size_t row) {
     }
     rgm_chrome_begin_args(c);
     rgm_chrome_args(c, row);
+    rgm_chrome_lane(c, track);
     rgm_chrome_end_args(c);
 }
 
@@ -83,6 +84,11 @@ static void put_flow_end(rgm_chrome *c, size_t track, const char *phase, int64_t
     RGM_JSON_STRING(&c->json, "name", kind);
     rgm_chrome_time(c, time);
     if (*phase == 'f') RGM_JSON_LITERAL(&c->json, "bp", "e");
+    if (c->tracks.tracks[track].number) {
+        rgm_chrome_begin_args(c);
+        rgm_chrome_lane(c, track);
+        rgm_json_close(&c->json, '}');
+    }
     rgm_json_close(&c->json, '}');
 }
 

@@ -31,7 +31,8 @@ typedef enum {
     X(DUR, TIME, "dur")                                                                                      \
     X(ID, INT, "id")
 
-// X(FIELD, how, keys of the arguments)
+// X(FIELD, how, keys of the arguments). LANE_THREAD: of the event, where its tid is a track that our exporter
+// added because viewers take no slices that overlap in part.
 #define RGM_ARGUMENT_FIELDS(X)                                                                               \
     X(CORRELATION, INT, "correlation")                                                                       \
     X(EXTERNAL, INT, "External id|external id")                                                              \
@@ -85,7 +86,8 @@ typedef enum {
     X(MEMORY_DEVICE, INT, "Device Id")                                                                       \
     X(MEMORY_ADDRESS, INT, "Addr")                                                                           \
     X(MEMORY_ALLOCATED, INT, "Total Allocated")                                                              \
-    X(MEMORY_RESERVED, INT, "Total Reserved")
+    X(MEMORY_RESERVED, INT, "Total Reserved")                                                                \
+    X(LANE_THREAD, INT, "lane thread")
 
 // Known and not kept: X(keys, reason). Event keys first, then arguments.
 #define RGM_EVENT_KEYS_NOT_KEPT(X)                                                                           \

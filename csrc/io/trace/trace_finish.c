@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/trace/trace_finish.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,17 @@ static bool is_text(rgm_string string, const char *text) {
     return string.length == strlen(text) && memcmp(string.data, text, string.length) == 0;
 }
 
+// A text of digits, -1 for any other.
+static int32_t rank_of(rgm_string text) {
+    int32_t rank = 0;
+    if (!text.length || text.length > 9) return -1;
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') return -1;
+        rank = rank * 10 + (text.data[i] - '0');
+    }
+    return rank;
+}
+
 static void apply_mark(rgm_trace_part *part, const rgm_trace_mark *mark) {
     rgm_string key = rgm_strings_view(&part->run->strings, mark->key);
     rgm_lanes *lanes = &part->run->lanes;
@@ -128,21 +140,39 @@ static void apply_mark(rgm_trace_part *part, const rgm_trace_mark *mark) {
             lanes->process_name[i] = mark->text;
         else if (is_text(key, "process_labels"))
             lanes->label[i] = mark->text;
+        else if (is_text(key, "process_rank"))
+            lanes->rank[i] = rank_of(rgm_strings_view(&part->run->strings, mark->text));
         else if (is_text(key, "thread_name") && rgm_same_place(part->lanes[i].thread, mark->thread))
             lanes->name[i] = mark->text;
     }
+}
+
+// A process's name begins with its rank where our exporter wrote it, which the lane says already.
+static rgm_status strip_rank(rgm_trace_part *part, size_t lane, rgm_error *err) {
+    rgm_lanes *lanes = &part->run->lanes;
+    rgm_string name = rgm_strings_view(&part->run->strings, lanes->process_name[lane]);
+    char prefix[24];
+    int length = snprintf(prefix, sizeof prefix, "rank %d ", lanes->rank[lane]);
+    if (length < 0 || name.length <= (size_t)length || memcmp(name.data, prefix, (size_t)length) != 0)
+        return RGM_OK;
+    rgm_bytes_reset(&part->scratch); // the strings may move while one is added
+    rgm_bytes_append(&part->scratch, name.data + length, name.length - (size_t)length);
+    if (part->scratch.failed) return rgm_error_no_memory(err);
+    return rgm_strings_intern(&part->run->strings, (const char *)part->scratch.data, part->scratch.length,
+                              &lanes->process_name[lane], err);
 }
 
 // Names are few where lanes are many and the other way round; a hostile file with many of both is cut short.
 static rgm_status name_lanes(rgm_trace_part *part, const rgm_trace_head *head, rgm_error *err) {
     const size_t limit = 100000000;
     size_t each = part->run->lanes.rows ? part->run->lanes.rows : 1;
-    for (size_t i = 0; i < part->n_marks && i < limit / each; i++) apply_mark(part, &part->marks[i]);
     rgm_lanes *lanes = &part->run->lanes;
     uint32_t async;
+    for (size_t i = 0; i < lanes->rows; i++) lanes->rank[i] = head->rank;
+    for (size_t i = 0; i < part->n_marks && i < limit / each; i++) apply_mark(part, &part->marks[i]);
     RGM_TRY(rgm_strings_intern(&part->run->strings, "async", 5, &async, err));
     for (size_t i = 0; i < lanes->rows; i++) {
-        lanes->rank[i] = head->rank;
+        if (lanes->rank[i] >= 0) RGM_TRY(strip_rank(part, i, err));
         if (part->lanes[i].slot == async) lanes->slot[i] = 1;
     }
     return RGM_OK;

@@ -102,7 +102,10 @@ rgm_status rgm_part_lane(rgm_trace_part *part, const rgm_event *event, uint32_t 
                          rgm_error *err) {
     rgm_lane_key key = {.slot = slot};
     RGM_TRY(rgm_part_place(part, event, RGM_FIELD_PID, &key.process, err));
-    RGM_TRY(rgm_part_place(part, event, RGM_FIELD_TID, &key.thread, err));
+    if (rgm_event_has(event, RGM_FIELD_LANE_THREAD))
+        key.thread.number = event->value[RGM_FIELD_LANE_THREAD].number;
+    else
+        RGM_TRY(rgm_part_place(part, event, RGM_FIELD_TID, &key.thread, err));
     rgm_lane_key *cached =
         &part->lane_cache[((uint64_t)key.process.number * 31 + (uint64_t)key.thread.number) % RGM_LANE_CACHE];
     if (cached->lane == UINT32_MAX || !same_lane(cached, &key)) {

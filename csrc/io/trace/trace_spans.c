@@ -82,7 +82,8 @@ static bool is_call_with_grid(const rgm_event *event, uint8_t kind) {
 
 // Fields of the event for which its kind of span has no column.
 static uint64_t unused_fields(const rgm_event *event, uint8_t kind) {
-    uint64_t used = event_fields | RGM_FIELD_BIT(CORRELATION) | RGM_FIELD_BIT(EXTERNAL);
+    uint64_t used =
+        event_fields | RGM_FIELD_BIT(LANE_THREAD) | RGM_FIELD_BIT(CORRELATION) | RGM_FIELD_BIT(EXTERNAL);
     if (kind == RGM_KIND_PYTHON) return event->present & ~(used | frame_fields);
     used |= operator_fields;
     if (HAS_ANY(collective_fields)) used |= all_collective_fields;

@@ -4,12 +4,14 @@
 import itertools
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from runs import build_run, named_kernel, names_of, span
-from traces import load_trace
+from traces import load_trace, trace_path
 
+import regimeter
 from regimeter import Run, _core
 
 WIDE = 1 << 40
@@ -192,3 +194,27 @@ def test_each_rank_of_a_real_job_has_the_same_results_alone_and_together(count: 
     assert np.array_equal(np.unique(run.table("lanes").rank), np.arange(count))
     environments = [json.loads(run.string(t)) for t in run.table("files").environment]
     assert [e["trace"]["distributedInfo"]["rank"] for e in environments] == list(range(count))
+
+
+@pytest.mark.parametrize("name", ["dlrm8", "h100_bert_small.json.gz"])
+def test_the_figures_of_an_export_are_those_of_what_was_exported(name: str, tmp_path: Path) -> None:
+    run = regimeter.load(trace_path(name))
+    run.export(tmp_path / "all.trace.json")
+    again = regimeter.load(tmp_path / "all.trace.json")
+    # Spans are other rows there, and times of a job count from another moment.
+    moved = {"start_ns", "first_ns", "device_start_ns", "device_end_ns", "span"}
+    for analysis in ("steps", "breakdown", "critical-path", "annotations", "idle", "operators"):
+        ours, theirs = (
+            [{key: value for key, value in row.items() if key not in moved} for row in one.result(analysis)]
+            for one in (run, again)
+        )
+        assert theirs == ours, analysis
+    head = json.loads((tmp_path / "all.trace.json").read_text())
+    assert "rank" not in head.get("distributedInfo", {})
+    again.export(tmp_path / "twice.trace.json")
+    names = [
+        [event["args"]["name"] for event in json.loads((tmp_path / f"{file}.trace.json").read_text())["traceEvents"]
+         if event["name"] in ("process_name", "thread_name")]
+        for file in ("all", "twice")
+    ]  # fmt: skip
+    assert names[0] == names[1]
