@@ -1879,7 +1879,7 @@ class StragglersTable(Table):
     caused_share: NDArray[np.float64]
     """caused_ns of the sum over all devices, 0 to 1."""
     waited_ns: NDArray[np.int64]
-    """Sum of its own waits: duration of its kernel minus the shortest of the collective. [ns]"""
+    """Sum of its waits where it was not the last: its kernel's duration minus the collective's shortest. [ns]"""
     transfer_ns: NDArray[np.int64]
     """Sum of the shortest durations: the time that transfers took. [ns]"""
 
@@ -1914,7 +1914,7 @@ class CollectiveInstancesTable(Table):
     longest_ns: NDArray[np.int64]
     """Longest duration. [ns]"""
     wait_ns: NDArray[np.int64]
-    """Sum over the devices of duration minus transfer. [ns]"""
+    """Sum over the devices but the last to arrive of duration minus transfer. [ns]"""
     last_rank: NDArray[np.int32]
     """Rank that arrived last."""
     last_device: NDArray[np.int16]

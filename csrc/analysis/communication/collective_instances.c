@@ -4,7 +4,8 @@
 //
 // A kernel of a collective runs from the arrival of its rank to the end of the transfer. The shortest kernel
 // is that of the rank that waited least, so its duration is the transfer, and what the others are longer is
-// their wait. This needs no common clock; who came last does (see clock_offsets).
+// their wait. This needs no common clock; who came last does (see clock_offsets). Who came last waited for
+// nobody: where its kernel is not the shortest, the transfer took longer for it.
 #include "analysis/analyses.h"
 #include "analysis/communication/instance.h"
 #include "analysis/stats.h"
@@ -40,9 +41,10 @@ static void set_times(const measured *m, rgm_collective_instances *out, size_t r
         if (duration < shortest) shortest = duration;
         if (duration > out->longest_ns[row]) out->longest_ns[row] = duration;
     }
-    for (size_t i = m->instance->from; i < m->instance->to; i++)
-        total = rgm_add_bounded(total, m->view->run->spans.duration_ns[rgm_instance_call(m->all, i)->row] -
-                                           shortest);
+    for (size_t i = m->instance->from; i < m->instance->to; i++) {
+        uint32_t span = rgm_instance_call(m->all, i)->row;
+        if (span != m->last) total = rgm_add_bounded(total, m->view->run->spans.duration_ns[span] - shortest);
+    }
     out->start_ns[row] = m->instance->start_ns;
     out->start_skew_ns[row] = rgm_view_start(m->view, m->last) - m->instance->start_ns;
     if (__builtin_sub_overflow(last_end, first_end, &out->end_skew_ns[row]))

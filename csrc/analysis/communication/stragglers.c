@@ -51,12 +51,13 @@ static void add_instance(const rgm_view *view, const rgm_instances *all, const r
     int64_t caused = 0;
     for (size_t i = instance->from; i < instance->to; i++) {
         const rgm_collective_call *call = rgm_instance_call(all, i);
-        int64_t wait = view->run->spans.duration_ns[call->row] - a.transfer_ns;
+        bool is_last = call->device == a.last_device;
+        int64_t wait = is_last ? 0 : view->run->spans.duration_ns[call->row] - a.transfer_ns;
         if (doubtful)
             tallies[call->device].doubtful++;
         else
             add_call(&tallies[call->device], &a, rgm_view_start(view, call->row), wait);
-        if (call->device != a.last_device) caused = rgm_add_bounded(caused, wait);
+        caused = rgm_add_bounded(caused, wait);
     }
     if (doubtful) return;
     tallies[a.last_device].last++;

@@ -99,7 +99,7 @@
     X(i64, caused_ns, "ns", 0, "Sum of the waits of the others where it was the last.")                      \
     X(f64, caused_share, "", NAN, "caused_ns of the sum over all devices, 0 to 1.")                          \
     X(i64, waited_ns, "ns", 0,                                                                               \
-      "Sum of its own waits: duration of its kernel minus the shortest of the collective.")                  \
+      "Sum of its waits where it was not the last: its kernel's duration minus the collective's shortest.")  \
     X(i64, transfer_ns, "ns", 0, "Sum of the shortest durations: the time that transfers took.")
 
 // Result of the collective_instances analysis: one row is one collective, matched across devices; by first
@@ -118,7 +118,7 @@
     X(i64, end_skew_ns, "ns", 0, "Last end minus first end.")                                                \
     X(i64, transfer_ns, "ns", 0, "Shortest duration: the transfer.")                                         \
     X(i64, longest_ns, "ns", 0, "Longest duration.")                                                         \
-    X(i64, wait_ns, "ns", 0, "Sum over the devices of duration minus transfer.")                             \
+    X(i64, wait_ns, "ns", 0, "Sum over the devices but the last to arrive of duration minus transfer.")      \
     X(i32, last_rank, "", -1, "Rank that arrived last.")                                                     \
     X(i16, last_device, "", -1, "Device ordinal of it.")                                                     \
     X(u8, overlaps, "", 0, "1 when the last started before any ended.")                                      \

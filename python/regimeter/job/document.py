@@ -84,7 +84,7 @@ def _losses(job: "RankAnalysis") -> dict[str, Any]:
     arrivals = job.arrivals
     participants = job.joined.run.analyse("collective_instances", rules=job.rules).participants
     return {
-        "wait_ns": int(arrivals.wait_ns.sum()),
+        "wait_ns": int(arrivals.caused_ns.sum()),
         "caused_ns": by_cause(arrivals, slice(None)),
         "slow_transfers": int(np.count_nonzero(arrivals.slow_ns)),
         "slow_transfer_ns": int((arrivals.slow_ns * participants).sum()),
@@ -129,7 +129,7 @@ def _step(job: "RankAnalysis", step: int, rows: list[dict[str, Any]], host: dict
         "most_compute_rank": longest["rank"] if longest else None,
         "imbalance": longest["imbalance"] if longest else None,
         "collectives": len(within),
-        "wait_ns": int(arrivals.wait_ns[within].sum()),
+        "wait_ns": int(arrivals.caused_ns[within].sum()),
         "waited_for": int(ranks[worst]) if worst >= 0 else None,
         "caused_ns": int(sums[worst]) if worst >= 0 else 0,
         "caused_share": float(sums[worst] / total) if worst >= 0 else None,
@@ -165,7 +165,7 @@ def _collectives(job: "RankAnalysis") -> list[dict[str, Any]]:
                 "exposed_ns": exposed,
                 "exposed_per_rank_ns": exposed / ranks,
                 "transfer_ns": int(arrivals.transfer_ns[instances].sum()),
-                "wait_ns": int(arrivals.wait_ns[instances].sum()),
+                "wait_ns": int(arrivals.caused_ns[instances].sum()),
                 "slow": int(np.count_nonzero(arrivals.slow_ns[instances])),
                 "slow_ns": int(arrivals.slow_ns[instances].sum()),
                 "causes_ns": {

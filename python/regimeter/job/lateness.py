@@ -44,7 +44,6 @@ class Arrivals:
     last_rank: "NDArray[np.int32]"
     doubtful: "NDArray[np.bool_]"
     caused_ns: "NDArray[np.int64]"
-    wait_ns: "NDArray[np.int64]"
     transfer_ns: "NDArray[np.int64]"
     late_ns: "NDArray[np.float64]"
     parts: "NDArray[np.float64]"
@@ -89,14 +88,11 @@ def arrivals_of(joined: "Joined", policy: dict[str, float], rules: tuple[tuple[s
     late = of_last_less_others(start) if count else np.zeros(0)
     largest = parts.argmax(1) if count else np.zeros(0, np.int64)
     explains = parts.max(1) >= policy["ranks_cause_share"] * late if count else np.zeros(0, bool)
-    waits = table.wait_ns.astype(np.int64)
-    own_wait = calls["total_ns"][member][last] - table.transfer_ns if count else waits
     return Arrivals(
         step=table.step,
         last_rank=table.last_rank,
         doubtful=doubtful,
-        caused_ns=np.where(doubtful, 0, waits - own_wait),
-        wait_ns=np.where(doubtful, 0, waits),
+        caused_ns=np.where(doubtful, 0, table.wait_ns),
         transfer_ns=table.transfer_ns,
         late_ns=late,
         parts=parts,

@@ -72,6 +72,12 @@ def test_the_tables_are_those_of_the_merged_run(name: str, request: pytest.Fixtu
     instances = merged.analyse("collective_instances")
     sure = instances.doubtful == 0
     assert found["losses"]["wait_ns"] == int(instances.wait_ns[sure].sum())
+    # Nobody waits but for the last to arrive, so that all sums of waits are what was caused.
+    waits = [sum(row["wait_ns"] for row in found[part]) for part in ("steps", "collectives")]
+    waits += [sum(row[of] for row in found["stragglers"]) for of in ("caused_ns", "waited_ns")]
+    assert {found["losses"]["wait_ns"], sum(found["losses"]["caused_ns"].values()), *waits} == {
+        arrivals.caused_ns.sum()
+    }
     assert sum(row["matched"] for row in found["collectives"]) == len(instances)
     exposed = merged.analyse("communication").exposed_ns
     assert sum(row["exposed_ns"] for row in found["collectives"]) >= int(exposed.sum())  # kernels that overlap: twice
