@@ -564,7 +564,8 @@ typedef uint32_t rgm_name;
       "of scopes are not touched")                                                                           \
     X(UNMAPPED_NODES, "unmapped_nodes",                                                                      \
       "nodes of CUDA graphs found no room among those that are followed; their work is booked where the "    \
-      "graph is launched, and on no scope of the capture")
+      "graph is launched, and on no scope of the capture")                                                   \
+    X(MISSING_DURATION, "missing_duration", "complete events without a duration last 0")
 
 #define RGM_KIND_ENUM(name, token) RGM_KIND_##name,
 #define RGM_DEVICE_ENUM(name, token) RGM_DEVICE_##name,

@@ -252,7 +252,7 @@ static rgm_status refuse_repairs(const importer *in, rgm_error *err) {
     static const rgm_anomaly repairs[] = {RGM_ANOMALY_BAD_EVENT,         RGM_ANOMALY_MISSING_TIME,
                                           RGM_ANOMALY_UNKNOWN_PHASE,     RGM_ANOMALY_DUPLICATE_KEYS,
                                           RGM_ANOMALY_NEGATIVE_DURATION, RGM_ANOMALY_ABSURD_DURATION,
-                                          RGM_ANOMALY_UNMATCHED_END};
+                                          RGM_ANOMALY_UNMATCHED_END,     RGM_ANOMALY_MISSING_DURATION};
     rgm_anomaly code = RGM_ANOMALY_COUNT;
     int64_t offset = INT64_MAX;
     for (size_t i = 0; i < sizeof repairs / sizeof *repairs; i++) {

@@ -23,10 +23,13 @@ static rgm_status span_room(rgm_trace_part *part, size_t *row, rgm_error *err) {
 }
 
 static int64_t duration_of(rgm_trace_part *part, const rgm_event *event, uint32_t *flags) {
+    bool missing = event->phase == 'X' && !rgm_event_has(event, RGM_FIELD_DUR);
     int64_t duration = rgm_event_number(event, RGM_FIELD_DUR, 0);
-    if (RGM_LIKELY(duration >= 0 && duration <= RGM_LONGEST_SPAN_NS)) return duration;
-    rgm_trace_part_note(part, duration < 0 ? RGM_ANOMALY_NEGATIVE_DURATION : RGM_ANOMALY_ABSURD_DURATION, 1,
-                        0, event->offset);
+    if (RGM_LIKELY(!missing && duration >= 0 && duration <= RGM_LONGEST_SPAN_NS)) return duration;
+    rgm_anomaly code = missing        ? RGM_ANOMALY_MISSING_DURATION
+                       : duration < 0 ? RGM_ANOMALY_NEGATIVE_DURATION
+                                      : RGM_ANOMALY_ABSURD_DURATION;
+    rgm_trace_part_note(part, code, 1, 0, event->offset);
     *flags |= RGM_FLAG_REPAIRED;
     return 0;
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from .. import _core
+from ..run.trace_facts import anomalies_of
 from ..system.joints import joint
 from ..system.text import wrapped
 from .rows import render_rows
@@ -150,6 +151,7 @@ class Result(Sequence[dict[str, Any]]):
             found["shares"] = self.shares
         rows = list(self)
         found |= self.verb.keyed(rows) if self.verb.keyed else {"rows": rows}
+        found["anomalies"] = anomalies_of(self.run)
         if self.left_out:
             found |= {"left_out": self.left_out, "others": self.others()}
         return found

@@ -130,7 +130,7 @@ def _common_options() -> argparse.ArgumentParser:
     # Without defaults, so that what stood before the verb is not overwritten by what did not stand after it.
     common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print one JSON document instead of text")
-    common.add_argument("-q", "--quiet", action="store_true", help="print results only, no hints")
+    common.add_argument("-q", "--quiet", action="store_true", help="print results and warnings of damage only")
     common.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     return common
 

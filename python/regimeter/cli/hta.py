@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         chosen = choose(arguments.output, PAGES | {".json": "json"}, default="html")
         check_output(arguments.output, arguments.trace)
     analyzer = HTAAnalyzer()
-    loaded = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=True)
+    told = arguments.json or not (arguments.quiet and arguments.output)
+    loaded = load_run(arguments.trace, strict=arguments.strict, quiet=arguments.quiet, told=told)
     report = analyzer.analyze_trace(loaded)
     report.trace_path = arguments.trace
     if arguments.output is not None:

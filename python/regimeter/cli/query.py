@@ -5,8 +5,10 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ..query import query
+from ..query.sources import is_dataset
 from ..system.text import TextTable, printable, render
 from .common import not_negative, print_document
+from .runs import load_run
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -26,7 +28,8 @@ def add_parser(verbs: "Verbs", common: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rows."""
-    found = query(arguments.file, arguments.sql)
+    source = arguments.file if is_dataset(arguments.file) else load_run(arguments.file, quiet=arguments.quiet)
+    found = query(source, arguments.sql)
     if arguments.json:
         print_document(found.to_document(arguments.file))
         return 0

@@ -22,12 +22,12 @@ def load_run(
     """Read a recording, a saved run, an exported file or a trace; say on standard error what of a trace is damaged, and
     how many recordings of the program's other processes lie beside its first.
 
-    told: the verb prints the anomalies itself.
+    quiet: without progress and the line on other recordings. told: the verb prints the anomalies itself.
     """
     shown = path if isinstance(path, str) else f"{len(path)} files"
     with step(f"reading {shown}", quiet=quiet):
         run = load(path, strict, recover)
-    if not quiet and not told and len(run.tables.files) > 0:
+    if not told and len(run.tables.files) > 0:
         for row in run.anomaly_list():
             if row["code"] == "skipped_files" or row["code"] in DAMAGE:
                 times = "" if isinstance(path, str) else f"{row['count']:,} {row['code']}: "

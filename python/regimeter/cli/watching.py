@@ -129,7 +129,7 @@ def _positive(text: str) -> float:
 
 def _step_of(path: str) -> float:
     """Return the median step of a run in nanoseconds."""
-    steps = steps_of(load_run(path, quiet=True))
+    steps = steps_of(load_run(path, quiet=True, told=True))
     if not len(steps):
         raise CommandError(f"{path}: no steps to compare with; a run with scopes of the role `step` has some")
     return float(np.median(steps))

@@ -4,11 +4,14 @@
 import datetime
 import decimal
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..system.quantities import finite
 from .sources import Source, sources_of
+
+if TYPE_CHECKING:
+    from ..public.run import Run
 
 FORMAT, VERSION = "regimeter.query", 1
 ROW = "row"  # what columns such as spans.parent count in
@@ -43,7 +46,7 @@ class Answer:
         }
 
 
-def query(source: str | list[str], sql: str) -> Answer:
+def query(source: "str | list[str] | Run", sql: str) -> Answer:
     """Return the rows of one SELECT over the tables of a run or trace, or of a data set of `analyze_ranks`.
 
     Tables have the names of docs/schema.md and a column `row`, names and codes are text. ValueError for what is no

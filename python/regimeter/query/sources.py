@@ -5,13 +5,10 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
-from ..public.run import load
-
-if TYPE_CHECKING:
-    from ..public.run import Run
+from ..public.run import Run, load
 
 _CODE = re.compile(r"(?i)\ban index of ([A-Z_]+)")
 _LISTS = re.compile(r"(?i)\s*show\s+tables\b")
@@ -34,7 +31,7 @@ def is_dataset(path: str) -> bool:
     return any(_PARTITION.match(name) for table in os.scandir(path) if table.is_dir() for name in os.listdir(table))
 
 
-def sources_of(path: str | list[str], sql: str) -> Iterator[Source]:
+def sources_of(path: "str | list[str] | Run", sql: str) -> Iterator[Source]:
     """Yield the tables that a query may mean; of a run's analyses those whose names stand in it, as each takes time.
 
     What `load` raises, and UnavailableError without pyarrow for a data set.
@@ -42,7 +39,7 @@ def sources_of(path: str | list[str], sql: str) -> Iterator[Source]:
     if isinstance(path, str) and is_dataset(path):
         yield from _of_dataset(path)
         return
-    run = load(path)
+    run = path if isinstance(path, Run) else load(path)
     words = set(re.findall(r"\w+", sql.lower()))
     for name in _core.schema()["run"]:
         yield Source(name, run.table(name), _codes("run", name))
@@ -70,7 +67,7 @@ def _is_made(name: str) -> bool:
     return name in ("entries", "summary", "causes") or (name in _core.analyses() and not name.startswith("trace_diff"))
 
 
-def _result(run: "Run", name: str) -> Any:
+def _result(run: Run, name: str) -> Any:
     if name in ("entries", "summary"):
         return getattr(run, name)
     if name == "causes":

@@ -7,7 +7,7 @@ from .. import _core
 from ..analysis.result import CODE
 from ..analysis.verb import Verb
 from .json_schema import Schema, schema_of
-from .runs import File
+from .runs import File, LostAnomaly
 
 
 def body_of(verb: Verb) -> Schema:
@@ -22,20 +22,22 @@ def body_of(verb: Verb) -> Schema:
     }
     rows: Schema = {"type": "array", "items": {"$ref": "#/$defs/Row"}}
     properties: dict[str, Schema] = {"file": schema_of(File, {}), "shares": _texts(), "rows": rows}
-    properties |= {"left_out": {"type": "integer"}, "others": {"type": ["object", "null"]}}
-    required = ["file", "rows"]
+    parts: dict[str, Schema] = {"Row": row}
+    anomalies = schema_of(list[LostAnomaly], parts)
+    properties |= {"anomalies": anomalies, "left_out": {"type": "integer"}, "others": {"type": ["object", "null"]}}
+    required = ["file", "rows", "anomalies"]
     if verb.keyed:
         keys = list(verb.keyed([]))
         del properties["rows"]
         properties |= {key: {"type": "object", "additionalProperties": rows["items"]} for key in keys}
-        required = ["file", *keys]
+        required = ["file", *keys, "anomalies"]
     if verb.headline:
         properties["headline"] = {"type": "array", "items": {"type": "string"}}
         required.append("headline")
     if verb.other:
         properties["baseline"] = {"type": "string"}
     found: Schema = {"description": f"`regimeter {verb.name} TRACE --json`: {verb.help}", "properties": properties}
-    return found | {"type": "object", "required": required, "$defs": {"Row": row}}
+    return found | {"type": "object", "required": required, "$defs": parts}
 
 
 def _texts() -> Schema:

@@ -93,3 +93,37 @@ def test_nsys(capsys):
     assert found["devices"] == ["0", "1"]
     assert found["not_kept"] == []
     assert found["files"][0]["format"] == "nsys"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    ["breakdown", "kernels", "idle", "operators", "steps --json", "report -o r.html", "export -o e.trace.json",
+     "flame -o f.svg", "flame -o f.folded", "hta -o h.html", "explain", "suggest", "query"],
+)  # fmt: skip
+def test_every_verb_says_that_a_trace_is_cut(verb, tmp_path, monkeypatch, capsys):
+    """Quiet or not: what is told of half a trace is not told of the whole."""
+    if verb == "query":
+        pytest.importorskip("duckdb")
+    monkeypatch.chdir(tmp_path)
+    whole = gzip.decompress(trace_path("dlrm8/rank-3.json.gz").read_bytes())
+    (tmp_path / "cut.json").write_bytes(whole[:400_000])
+    name, *options = verb.split()
+    sql = ["SELECT count(*) FROM spans"] if verb == "query" else []
+    assert main([name, "cut.json", *sql, *options, "-q"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "regimeter: cut.json: the text ends in the middle; what came after is missing\n"
+    if "--json" in options:
+        (row,) = (row for row in json.loads(out)["anomalies"] if row["code"] == "truncated")
+        assert row["lost"] == 1
+
+
+def test_a_duration_that_is_missing_is_counted(tmp_path, capsys):
+    document = json.loads(gzip.decompress(trace_path("a100_simple_add.json.gz").read_bytes()))
+    complete = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    for event in complete[:5]:
+        del event["dur"]
+    (tmp_path / "t.json").write_text(json.dumps(document))
+    (row,) = (row for row in doctor(tmp_path / "t.json", capsys)["anomalies"] if row["code"] == "missing_duration")
+    assert (row["count"], row["lost"]) == (5, 0)
+    assert main(["kernels", "--strict", str(tmp_path / "t.json")]) == 2
+    assert "without a duration" in capsys.readouterr().err

@@ -29,6 +29,8 @@ KEPT = {
     "duplicate key": (event("other", "10").replace('"name"', '"name": "first", "name"'), {"duplicate_keys"}),
     "duplicate duration": (event("middle", "10", ', "dur": 2'), {"duplicate_keys"}),
     "negative duration": (event("middle", "10", "").replace('"dur": 1', '"dur": -5'), {"negative_duration"}),
+    "no duration": (event("middle", "10").replace('"dur": 1', '"id": 1'), {"missing_duration"}),
+    "duration is null": (event("middle", "10").replace('"dur": 1', '"dur": null'), {"missing_duration"}),
     "a duration of a year": (event("middle", "10").replace('"dur": 1', '"dur": 31536000000000'), {"absurd_duration"}),
     "correlation of 2**70": (args_of(f'"correlation": {2**70}'), {"number_range"}),
     "pid of 2**70": (event("middle", "10").replace('"pid": 1', f'"pid": {2**70}'), {"number_range"}),
