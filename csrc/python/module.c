@@ -23,6 +23,7 @@
 #include "io/journal/frame.h"
 #include "io/trace/trace_fields.h"
 #include "model/regimes.h"
+#include "model/variables.h"
 #include "python/profiler.h"
 #include "python/rows.h"
 
@@ -244,6 +245,7 @@ static const struct {
     NAMES("ROLES", RGM_ROLES, RGM_TOKEN),
     NAMES("DEVICES", RGM_DEVICES, RGM_TOKEN),
     NAMES("BACKENDS", RGM_BACKENDS, RGM_TOKEN),
+    NAMES("ENVIRONMENT_VARIABLES", RGM_ENVIRONMENT_VARIABLES, RGM_TOKEN),
     NAMES("MEMORY_ACTIONS", RGM_MEMORY_ACTIONS, RGM_TOKEN),
     NAMES("SEGMENT_KINDS", RGM_SEGMENT_KINDS, RGM_TOKEN),
     NAMES("SHORTAGES", RGM_SHORTAGES, RGM_TOKEN),

@@ -20,6 +20,10 @@ typedef struct {
 void rgm_trace_head_look(rgm_trace_head *head, const uint8_t *key, size_t length, const uint8_t *value,
                          size_t size);
 
+// trace_variables.c: takes variables of the environment that a run does not keep out of members in compact
+// JSON, which begin at `from`.
+void rgm_trace_drop_variables(rgm_bytes *text, size_t from);
+
 // The number of a member of a compact JSON object, `missing` when it has none of that name.
 int64_t rgm_trace_member_number(const uint8_t *object, size_t length, const char *key, int64_t missing);
 

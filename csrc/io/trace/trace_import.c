@@ -151,6 +151,7 @@ static rgm_status keep_member(importer *in, const rgm_bytes *key, const uint8_t 
     bool good = rgm_json_compact(out, value, size);
     if (out->failed) return rgm_error_no_memory(err); // what is there may end in the middle
     if (good) {
+        rgm_trace_drop_variables(out, before);
         rgm_trace_head_look(&in->head, key->data, key->length, out->data + from, out->length - from);
         return RGM_OK;
     }

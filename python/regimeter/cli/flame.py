@@ -91,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
         collapse=arguments.collapse_recursion,
         in_time=arguments.time_order,
     )
-    told = not (arguments.json or stacks or (arguments.quiet and output))
-    run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet, told=told)
+    says_damage = not (arguments.json or stacks or (arguments.quiet and output))
+    run = load_run(only(arguments.trace), strict=arguments.strict, quiet=arguments.quiet, told=says_damage)
     default = sampled_by_default(run) or (stacks and len(run.samples) > 0)
     run = spans_of(run, arguments.of, arguments.state, default=default)
     if stacks:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run says of memory, as one document: levels over time, the peak and who asked, pools, shortages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -94,9 +94,9 @@ def stack_text(run: "Run", stack: int) -> list[str]:
     ]
 
 
-def asked_by(row: dict[str, Any]) -> list[str]:
+def asked_by(row: Mapping[str, Any]) -> list[str]:
     """Return who asked, the innermost function first, of a row of allocations or shortages of the document."""
-    return row["stack"] or [THERE_BEFORE if row.get("allocations") == 0 else UNRECORDED]
+    return list(row["stack"]) or [THERE_BEFORE if row.get("allocations") == 0 else UNRECORDED]
 
 
 def _kept(row: dict[str, Any]) -> int:

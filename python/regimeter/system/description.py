@@ -20,10 +20,10 @@ from .processors import allowed_processors, cpu_model, cpu_revision, is_virtual,
 
 # Libraries whose version is part of the environment when they are loaded.
 LIBRARIES = ("numpy", "torch", "cupy", "jax", "triton")
-# A name for the class of machine, where what is measured of it does not tell machines apart.
-RUNNER = "REGIMETER_RUNNER"
-# Where NVIDIA's MPS gives this process a part of each device; nothing that the driver tells says so.
-MPS_SHARE = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+# The variables of the environment that are kept, and no others. MPS_SHARE: where NVIDIA's MPS gives this process a
+# part of each device; nothing that the driver tells says so. RUNNER: a name for the class of machine, where what is
+# measured of it does not tell machines apart.
+RANK, WORLD_SIZE, MPS_SHARE, RUNNER = _core.ENVIRONMENT_VARIABLES
 # What depends on the program, its interpreter and what it has loaded: another process cannot know it.
 OF_THE_PROGRAM = (
     "python", "executable", "package_folders", "process_memory", "libraries", "blas", "blas_threads", "cuda",
@@ -48,7 +48,7 @@ def describe() -> dict[str, Any]:
 
 def _job() -> dict[str, Any]:
     """Return rank and world size as traces of torch name them, where torchrun or another launcher states both."""
-    stated = {"rank": os.environ.get("RANK", ""), "world_size": os.environ.get("WORLD_SIZE", "")}
+    stated = {"rank": os.environ.get(RANK, ""), "world_size": os.environ.get(WORLD_SIZE, "")}
     if not all(text.isascii() and text.isdigit() for text in stated.values()):
         return {}
     return {"distributedInfo": {name: int(text) for name, text in stated.items()}}

@@ -2,6 +2,8 @@
 """docs/threat_model.md: its tests are there, reading has no side effects, and code runs in known places alone."""
 
 import ast
+import gzip
+import json
 import pickle
 import re
 import shutil
@@ -113,3 +115,26 @@ def test_reading_starts_connects_loads_and_writes_nothing(inputs, run_python):
     done = run_python(READING, *map(str, inputs))
     assert done.stdout == "[]\n", done.stdout + done.stderr
     assert regimeter.load(inputs[0]).entries.span.tolist() == [0]
+
+
+def test_a_trace_hands_on_no_variables_of_its_environment(tmp_path: Path) -> None:
+    document = json.loads(gzip.decompress(trace_path("h100_bert_small.json.gz").read_bytes()))
+    variables = document["metadata"]["system"]["env"]
+    secrets = {"HF_TOKEN", "PATH", "a secret"}
+    assert secrets & variables.keys()
+    variables |= {"RANK": "3", "MINE": 'a secret, "quoted" {', "WORLD_SIZE": "8"}
+    document["env"] = {"MINE": "a secret"}
+    trace = tmp_path / "trace.json"
+    trace.write_text(json.dumps(document))
+    run = regimeter.load(trace)
+    stated = run.environment["trace"]
+    assert stated["metadata"]["system"]["env"] == {"RANK": "3", "WORLD_SIZE": "8"}
+    assert stated["env"] == {}
+    assert stated["metadata"]["system"]["uname"] == document["metadata"]["system"]["uname"]
+    assert stated["schemaVersion"] == document["schemaVersion"]
+    files = [tmp_path / name for name in ("page.html", "out.trace.json", "out.json", "out.pftrace", "out.rgm")]
+    assert main(["report", str(trace), "-o", str(files[0]), "-q"]) == 0
+    for file in files[1:]:
+        run.export(file) if file.suffix != ".rgm" else run.save(file)
+    texts = [*(file.read_text(errors="replace") for file in files), *run.strings]
+    assert not [text[:80] for text in texts if any(secret in text for secret in secrets - {"PATH"})]
