@@ -27,6 +27,7 @@ class Asked:
     structure: bool
     budget: str | float | None
     options: dict[str, int]
+    states_cost: bool = False  # each second, also without a budget
 
     def fill(self, told: Mapping[str, Any]) -> None:
         """Take what `regimeter record` was told where the program says nothing else."""
@@ -38,6 +39,7 @@ class Asked:
             self.memory_interval_ms = told.get("memory_interval_ms")
         if self.budget is None:
             self.budget = told.get("budget")
+        self.states_cost = bool(told.get("states_cost"))
         counts = counting.OPTION in told
         self.witness = self.witness and told.get("witness", True) and not counts
         self.structure = self.structure or (bool(told.get("structure")) and not counts)
@@ -56,4 +58,6 @@ class Asked:
         }
         period = rates.allocation_bytes(self.allocations)
         session.setdefault("allocations_bytes", period if session["stacks_interval_ns"] else 0)
-        return session | {"budget_ppm": rates.budget_ppm(self.budget), "scope_cost_ps": round(scope_cost_ns * 1e3)}
+        bounds_nothing = self.states_cost and self.budget is None
+        budget_ppm = rates.budget_ppm("100%" if bounds_nothing else self.budget)
+        return session | {"budget_ppm": budget_ppm, "scope_cost_ps": round(scope_cost_ns * 1e3)}

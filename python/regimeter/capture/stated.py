@@ -12,8 +12,6 @@ from .structure import attachment
 if TYPE_CHECKING:
     from ..profiler import GPUProfiler
 
-WHOLE_PPM = 1_000_000  # all of the time: a budget that bounds nothing
-
 
 def describe(profiler: "GPUProfiler", stats: Mapping[str, Any]) -> dict[str, Any]:
     """Return the environment of its run. stats: counters of its session."""
@@ -26,7 +24,7 @@ def describe(profiler: "GPUProfiler", stats: Mapping[str, Any]) -> dict[str, Any
     described |= recording.describe()
     interval_ns = profiler._session["stacks_interval_ns"]
     described["stacks"] = {"hz": 1e9 / interval_ns if interval_ns else 0.0, "reason": profiler._stacks_reason()}
-    if 0 < profiler._session["budget_ppm"] < WHOLE_PPM:
+    if profiler._session["budget_ppm"] and profiler._asked.budget is not None:
         described["budget"] = {"share": profiler._session["budget_ppm"] / 1e6, "one_in": stats["one_in"]}
     if profiler._session["allocations_bytes"]:
         described["allocations"] = {"bytes": profiler._session["allocations_bytes"], "reason": _core.heap_reason()}

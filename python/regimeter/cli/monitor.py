@@ -28,8 +28,6 @@ USAGE = (
     "regimeter monitor [--port N] [--keep TIME] [--alert RULE] [-o RUN] [--]"
     " (SCRIPT | COMMAND | -m MODULE | -c CODE) [ARGS ...]"
 )
-# Of the time: makes nothing rarer, and has the recorder state each second what recording has cost.
-ALL_OF_IT = "100%"
 PORT, INTERVAL_S = 9839, 5.0
 HOST = "127.0.0.1"
 
@@ -68,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{arguments.host}:{arguments.port} {reason}; choose another with --port") from None
     try:
         reserved = reserve(arguments.output, name)
-        options: dict[str, Any] = {"program": name, "structure": True, "budget": arguments.budget or ALL_OF_IT}
+        options: dict[str, Any] = {"program": name, "structure": True, "states_cost": True}
+        if arguments.budget is not None:
+            options["budget"] = arguments.budget
         if watch.keep_s:
             options["disk_budget_bytes"] = watch.disk_bytes + room_beside(os.path.abspath(reserved.file))
         outcome = _watched(options, arguments.quiet, monitor, reserved.file, command, signals_of(monitor, watch))
