@@ -171,7 +171,8 @@ static void add_gap(device_time *d, const rgm_gap *gap) {
     rgm_gap_part parts[2];
     for (int i = 0, count = rgm_gap_divide(gap, parts); i < count; i++) {
         int64_t end = parts[i].start_ns + parts[i].duration_ns, turn = end;
-        if (parts[i].cause == RGM_IDLE_LAUNCH_CALL && parts[i].duration_ns > d->set_up_ns) {
+        bool within = parts[i].start_ns >= d->facts->start_ns && end <= d->facts->end_ns;
+        if (within && parts[i].cause == RGM_IDLE_LAUNCH_CALL && parts[i].duration_ns > d->set_up_ns) {
             d->set_up_ns = parts[i].duration_ns;
             d->set_up = gap->launch;
         }
@@ -198,10 +199,11 @@ static rgm_status count_gaps(device_time *d, rgm_error *err) {
     return RGM_OK;
 }
 
-// A call that launches and takes most of what the host is late by sets something up in the driver.
+// A call that launches and takes most of what the host is late by sets something up in the driver. Where
+// there are samples they tell what the host did.
 static void name_set_up(const device_time *d) {
     rgm_cause_time *idle = &d->facts->causes[RGM_CAUSE_DEVICE_IDLE];
-    if (d->set_up < 0 || !idle->found || 2 * d->set_up_ns < idle->time_ns) return;
+    if (d->set_up < 0 || d->facts->seen.count || !idle->found || 2 * d->set_up_ns < idle->time_ns) return;
     idle->span = d->set_up;
     idle->subject = rgm_view_name(d->facts->view, (size_t)d->set_up);
     idle->subject_share = fmin(1, (double)d->set_up_ns / (double)idle->time_ns);
