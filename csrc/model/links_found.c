@@ -12,7 +12,6 @@
 
 enum { SELDOM = 16 }; // an optimizer that steps so many times less often than another does not make steps
 
-#define ROLE_BIT(role) (1u << RGM_ROLE_##role)
 #define STEP_COLUMNS                                                                                         \
     (RGM_COLUMN_BIT(spans, start_ns) | RGM_COLUMN_BIT(spans, duration_ns) | RGM_COLUMN_BIT(spans, name) |    \
      RGM_COLUMN_BIT(spans, lane) | RGM_COLUMN_BIT(spans, parent) | RGM_COLUMN_BIT(spans, category))
@@ -75,12 +74,12 @@ static uint8_t role_of(const finding *f, size_t row) {
 
 // Parents come before what they enclose.
 static void find_roles(finding *f) {
-    const uint32_t modules = ROLE_BIT(FORWARD) | ROLE_BIT(MODULE) | ROLE_BIT(BACKWARD);
+    const uint32_t modules = RGM_ROLE_BIT(FORWARD) | RGM_ROLE_BIT(MODULE) | RGM_ROLE_BIT(BACKWARD);
     rgm_spans *spans = &f->run->spans;
     for (size_t row = 0; row < f->rows; row++) {
         int32_t parent = spans->parent[row];
         bool known = parent >= 0 && (size_t)parent < row;
-        f->around[row] = known ? f->around[parent] | (1u << f->roles[parent] & ~ROLE_BIT(NONE)) : 0;
+        f->around[row] = known ? f->around[parent] | (1u << f->roles[parent] & ~RGM_ROLE_BIT(NONE)) : 0;
         f->roles[row] = role_of(f, row);
         if (f->roles[row] != RGM_ROLE_MODULE || f->around[row] & modules) continue;
         f->roles[row] = RGM_ROLE_FORWARD;
@@ -95,9 +94,9 @@ static void find_roles(finding *f) {
 // --- events -----------------------------------------------------------------------------------------------
 
 static bool is_event(const finding *f, size_t row) {
-    static const uint32_t roles = ROLE_BIT(DATA_WAIT) | ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD) |
-                                  ROLE_BIT(ZERO_GRAD) | ROLE_BIT(OPTIMIZER);
-    return roles & 1u << f->roles[row] && !(f->around[row] & ~ROLE_BIT(STEP));
+    static const uint32_t roles = RGM_ROLE_BIT(DATA_WAIT) | RGM_ROLE_BIT(FORWARD) | RGM_ROLE_BIT(BACKWARD) |
+                                  RGM_ROLE_BIT(ZERO_GRAD) | RGM_ROLE_BIT(OPTIMIZER);
+    return roles & 1u << f->roles[row] && !(f->around[row] & ~RGM_ROLE_BIT(STEP));
 }
 
 static uint64_t weight(uint8_t role) {
@@ -125,7 +124,7 @@ static rgm_status find_events(finding *f, rgm_error *err) {
         f->n_events = 0;
         for (uint32_t row = 0; row < f->rows; row++) {
             if (spans->lane[row] != lane || !is_event(f, row)) continue;
-            bool computes = f->inside[row] & (ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD));
+            bool computes = f->inside[row] & (RGM_ROLE_BIT(FORWARD) | RGM_ROLE_BIT(BACKWARD));
             if (fill) f->events[f->n_events] = (event){row, f->roles[row], false, computes};
             f->n_events++;
         }
@@ -193,13 +192,13 @@ static bool between_loops(const finding *f, size_t at) {
 // Whether the event is the first of the next step.
 static bool begins(const finding *f, const open_step *step, size_t at) {
     uint8_t role = f->events[at].role;
-    bool computed = step->roles & (ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD));
-    bool updated = step->roles & (ROLE_BIT(BACKWARD) | ROLE_BIT(OPTIMIZER));
+    bool computed = step->roles & (RGM_ROLE_BIT(FORWARD) | RGM_ROLE_BIT(BACKWARD));
+    bool updated = step->roles & (RGM_ROLE_BIT(BACKWARD) | RGM_ROLE_BIT(OPTIMIZER));
     if (role == RGM_ROLE_DATA_WAIT && between_loops(f, at)) return false;
     if (step->done) return role != RGM_ROLE_OPTIMIZER || f->events[at].computes;
     if (role == RGM_ROLE_DATA_WAIT) return computed && (!updated || f->n_optimizers == 0);
     if (f->loads || f->n_optimizers || role == RGM_ROLE_BACKWARD) return false;
-    if (f->trains) return step->roles & ROLE_BIT(BACKWARD);
+    if (f->trains) return step->roles & RGM_ROLE_BIT(BACKWARD);
     return role == RGM_ROLE_FORWARD &&
            f->run->spans.name[f->events[at].row] == f->run->spans.name[f->events[step->first].row];
 }
@@ -237,9 +236,10 @@ static void adopt(finding *f, size_t first, int32_t parent, size_t step) {
 }
 
 static rgm_status add_step(finding *f, const open_step *open, size_t next, rgm_error *err) {
-    if (!(open->roles & (ROLE_BIT(FORWARD) | ROLE_BIT(BACKWARD) | ROLE_BIT(OPTIMIZER)))) return RGM_OK;
+    if (!(open->roles & (RGM_ROLE_BIT(FORWARD) | RGM_ROLE_BIT(BACKWARD) | RGM_ROLE_BIT(OPTIMIZER))))
+        return RGM_OK;
     rgm_spans *spans = &f->run->spans;
-    bool trains = open->roles & (ROLE_BIT(BACKWARD) | ROLE_BIT(OPTIMIZER));
+    bool trains = open->roles & (RGM_ROLE_BIT(BACKWARD) | RGM_ROLE_BIT(OPTIMIZER));
     const char *name = trains ? "training step" : "iteration";
     int32_t parent = common_parent(f, open->first, next);
     int64_t begin = start_of(f, open->first),
@@ -268,7 +268,7 @@ static rgm_status add_step(finding *f, const open_step *open, size_t next, rgm_e
 static rgm_status find_steps(finding *f, rgm_error *err) {
     open_step open = {0};
     for (size_t i = 0; i < f->n_events; i++) {
-        if (open.roles == ROLE_BIT(DATA_WAIT) && between_loops(f, i - 1)) open = (open_step){.first = i};
+        if (open.roles == RGM_ROLE_BIT(DATA_WAIT) && between_loops(f, i - 1)) open = (open_step){.first = i};
         if (i > open.first && begins(f, &open, i)) {
             RGM_TRY(add_step(f, &open, i, err));
             open = (open_step){.first = i};

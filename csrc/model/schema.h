@@ -603,6 +603,7 @@ typedef enum { RGM_ANOMALY_CODES(RGM_ANOMALY_ENUM) RGM_ANOMALY_COUNT } rgm_anoma
 typedef enum { RGM_SPAN_FLAGS(RGM_FLAG_ENUM) RGM_FLAG_MASK = 0xFF } rgm_flag;
 #define RGM_ROLE_ENUM(name, token, text) RGM_ROLE_##name,
 typedef enum { RGM_ROLES(RGM_ROLE_ENUM) RGM_ROLE_COUNT } rgm_role;
+#define RGM_ROLE_BIT(role) (1u << RGM_ROLE_##role)
 
 enum { RGM_FLAGS_DEVICE_SHIFT = 8, RGM_FLAGS_BACKEND_SHIFT = 12, RGM_FLAGS_FIELD = 0xF };
 

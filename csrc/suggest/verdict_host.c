@@ -61,8 +61,6 @@ static void divide_by_spans(rgm_partition *p) {
     if (outside > 0) p->exclusive[RGM_ROLE_NONE] += outside;
 }
 
-#define ROLE_BIT(role) (1u << RGM_ROLE_##role)
-
 // The span of these roles with the most time, all of one name together; its share of the roles' time. What
 // was found to be plain Python is a cause of its own.
 static rgm_status find_subject(rgm_partition *p, uint32_t roles, rgm_cause_time *out, rgm_error *err) {
@@ -339,7 +337,7 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
         if (parent >= 0 && facts->role[parent] == RGM_ROLE_NONE)
             p->own[parent] -= rgm_verdict_inside(facts, row);
     }
-    RGM_TRY(find_subject(p, ROLE_BIT(NONE), scope, err));
+    RGM_TRY(find_subject(p, RGM_ROLE_BIT(NONE), scope, err));
     if (!scope->subject) return RGM_OK;
     int64_t time = 0;
     for (uint32_t i = view->lane_first[facts->lane]; i < view->lane_first[facts->lane + 1]; i++) {
@@ -361,7 +359,7 @@ static rgm_status find_scope(rgm_partition *p, rgm_error *err) {
 // A batch that the loader makes in this process has the line that makes it; else it is waited for.
 static rgm_status name_input(rgm_partition *p, rgm_error *err) {
     rgm_cause_time *input = &p->facts->causes[RGM_CAUSE_INPUT];
-    RGM_TRY(find_subject(p, ROLE_BIT(DATA_WAIT), input, err));
+    RGM_TRY(find_subject(p, RGM_ROLE_BIT(DATA_WAIT), input, err));
     if (2 * input->elsewhere > p->of_bucket[RGM_ROLE_DATA_WAIT])
         input->elsewhere = input->count;
     else if (input->stack >= 0 && rgm_stack_passes(p->facts->view, input->stack, "/torch/utils/data/"))
@@ -382,15 +380,15 @@ static rgm_status name_subjects(rgm_partition *p, rgm_error *err) {
         uint32_t roles; // whose time the cause is
         rgm_limit_cause cause;
     } named[] = {
-        {RGM_ROLE_MODULE, ROLE_BIT(MODULE) | ROLE_BIT(FORWARD), RGM_CAUSE_FORWARD},
-        {RGM_ROLE_BACKWARD, ROLE_BIT(BACKWARD), RGM_CAUSE_BACKWARD},
-        {RGM_ROLE_OPTIMIZER, ROLE_BIT(OPTIMIZER), RGM_CAUSE_OPTIMIZER},
-        {RGM_ROLE_CHECKPOINT, ROLE_BIT(CHECKPOINT), RGM_CAUSE_CHECKPOINT},
-        {RGM_ROLE_COMPILE, ROLE_BIT(COMPILE), RGM_CAUSE_COMPILE},
-        {RGM_ROLE_GC, ROLE_BIT(GC), RGM_CAUSE_GARBAGE_COLLECTION},
-        {RGM_ROLE_SYNC, ROLE_BIT(SYNC), RGM_CAUSE_SYNCHRONISATION},
-        {RGM_ROLE_COPY, ROLE_BIT(COPY), RGM_CAUSE_COPIES},
-        {RGM_ROLE_GRAD_CLIP, ROLE_BIT(GRAD_CLIP), RGM_CAUSE_GRADIENT_CLIPPING},
+        {RGM_ROLE_MODULE, RGM_ROLE_BIT(MODULE) | RGM_ROLE_BIT(FORWARD), RGM_CAUSE_FORWARD},
+        {RGM_ROLE_BACKWARD, RGM_ROLE_BIT(BACKWARD), RGM_CAUSE_BACKWARD},
+        {RGM_ROLE_OPTIMIZER, RGM_ROLE_BIT(OPTIMIZER), RGM_CAUSE_OPTIMIZER},
+        {RGM_ROLE_CHECKPOINT, RGM_ROLE_BIT(CHECKPOINT), RGM_CAUSE_CHECKPOINT},
+        {RGM_ROLE_COMPILE, RGM_ROLE_BIT(COMPILE), RGM_CAUSE_COMPILE},
+        {RGM_ROLE_GC, RGM_ROLE_BIT(GC), RGM_CAUSE_GARBAGE_COLLECTION},
+        {RGM_ROLE_SYNC, RGM_ROLE_BIT(SYNC), RGM_CAUSE_SYNCHRONISATION},
+        {RGM_ROLE_COPY, RGM_ROLE_BIT(COPY), RGM_CAUSE_COPIES},
+        {RGM_ROLE_GRAD_CLIP, RGM_ROLE_BIT(GRAD_CLIP), RGM_CAUSE_GRADIENT_CLIPPING},
     };
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (p->facts->causes[named[i].cause].found && p->spans[named[i].role])
