@@ -9,8 +9,8 @@ BASE_PYTHON ?=
 GPU_PYTHON ?= $(if $(wildcard $(PACKAGE)),$(PY),python3)
 FUZZ_SECONDS ?= 600
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
-# One worker more than processors: a third of a test's time it waits for what it has started.
-WORKERS ?= $(shell expr $(JOBS) + 1)
+# Three workers more than processors: most of its time a test waits, for what it has started or for the clock.
+WORKERS ?= $(shell expr $(JOBS) + 3)
 # The order of the Python tests is drawn from this number; pytest's first lines show it.
 SEED ?= random
 

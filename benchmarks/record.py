@@ -2,7 +2,7 @@
 """What `regimeter record` costs a program that knows nothing of it, beside other profilers of whole programs.
 
 Each round runs a program bare and under every tool that is installed, and divides what it took under a tool by what it
-took bare in the same round. From their first lines on they take turns of a quarter of a second, the others are stopped:
+took bare in the same round. From their first lines on they take turns of a second, the others are stopped:
 a machine that is faster or slower for some seconds is so for all of them. Compared are the wall time that each had, of
 its start and its turns, and processor time (of the program and all that the tool starts) of the whole command; the
 median of the rounds is shown with its quartiles. Start is how much later the program's first line runs than without a
@@ -43,7 +43,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-TURN_S = 0.25
+TURN_S = 1.0
 FIRST_LINE = "import sys, time; print(time.clock_gettime(time.CLOCK_MONOTONIC), file=sys.stderr, flush=True)\n"
 TRAINING = """
     import torch
@@ -372,7 +372,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--memory", action="store_true", help="compare what tells who allocates")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=6.0, help="how long a program runs, about")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long a program runs, about (default: 20)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only tools whose name contains it (default: all)")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)} (default: all)")
     given = parser.parse_args()

@@ -10,6 +10,7 @@ Usage: structure.py [--rounds N] [--seconds S]
 """
 
 import argparse
+import gc
 import random
 import statistics
 import time
@@ -53,6 +54,7 @@ def steps(net: nn.Module, batch: int, width: int) -> Callable[[int], None]:
 
 def timed(way: str, run: Callable[[int], None], count: int) -> tuple[float, float]:
     """Return processor and wall seconds of a block."""
+    gc.collect()  # what torch.profiler leaves would be collected in the next block that makes objects
     if way == "bare":
         return clock(run, count)
     if way == "structure":

@@ -258,13 +258,15 @@
     X(verdict_others_least, 0.05, "", "of the processors that others used: below it they held up nothing")   \
     X(verdict_others_most, 0.4, "", "of the time that others had: then a step tells nothing, a run little")  \
     X(verdict_children, 0.2, "",                                                                             \
-      "of a processor that other processes of the program use, from which on it waits for them")             \
+      "of a processor that other processes of the program use, from which on it waits for them; less "       \
+      "where other programs have the processors")                                                            \
     X(verdict_polls_ns, 5e8, "ns",                                                                           \
       "in which a thread sleeps and does next to nothing else: shorter stretches are pauses; a judgement")   \
     X(verdict_polls_share, 0.75, "",                                                                         \
       "of such a stretch that others work, from which on it polls for them; a judgement")                    \
-    X(verdict_together, 0.1, "",                                                                             \
-      "of the time of steps, by which processes that step together differ at most; a judgement")             \
+    X(verdict_together, 0.5, "",                                                                             \
+      "of the time from the first step of either to the last, in which processes that step together "        \
+      "both have steps; a judgement")                                                                        \
     X(verdict_helpers, 0.2, "",                                                                              \
       "of a processor that threads of libraries use, from which on a call that waits is at work")            \
     X(verdict_helpers_least, 0.05, "",                                                                       \

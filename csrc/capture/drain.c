@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "capture/drain_frames.h"
 #include "capture/extent.h"
-#include "io/journal/frame.h"
 
 enum { RETRY_INTERVAL_NS = 500 * 1000 * 1000 };
 
@@ -14,130 +14,12 @@ enum { RETRY_INTERVAL_NS = 500 * 1000 * 1000 };
 enum { ROOM_INTERVAL_NS = 20 * 1000 * 1000 };
 static const int64_t ROOM_WAIT_NS = 5000000000;
 
-static void row_frame(rgm_bytes *out, rgm_frame_type type, uint32_t first, uint32_t count, const void *rows,
-                      size_t bytes) {
-    size_t mark = rgm_frame_begin(out, type);
-    rgm_bytes_u32(out, first);
-    rgm_bytes_u32(out, count);
-    rgm_bytes_append(out, rows, bytes);
-    rgm_frame_end(out, mark);
-}
-
-static void put_environment(rgm_session *session, rgm_bytes *out) {
-    if (session->written.environment) return;
-    pthread_mutex_lock(&session->state_mutex);
-    if (session->environment.length) {
-        size_t mark = rgm_frame_begin(out, RGM_FRAME_ENVIRONMENT);
-        rgm_bytes_append(out, session->environment.data, session->environment.length);
-        rgm_frame_end(out, mark);
-        session->written.environment = true;
-    }
-    pthread_mutex_unlock(&session->state_mutex);
-}
-
-static void put_strings(rgm_session *session, rgm_bytes *out, uint32_t count) {
-    uint32_t from = session->written.strings;
-    if (from >= count) return;
-    size_t mark = rgm_frame_begin(out, RGM_FRAME_STRINGS);
-    rgm_bytes_u32(out, from);
-    rgm_bytes_u32(out, count - from);
-    for (uint32_t id = from; id < count; id++) {
-        rgm_string text = rgm_strings_view(&session->strings, id);
-        rgm_bytes_u32(out, text.length);
-        rgm_bytes_append(out, text.data, text.length);
-    }
-    rgm_frame_end(out, mark);
-    session->written.strings = count;
-}
-
-static void put_sites(rgm_session *session, rgm_bytes *out, uint32_t count) {
-    pthread_mutex_lock(&session->state_mutex);
-    uint32_t from =
-        session->written.sites < session->sites_dirty ? session->written.sites : session->sites_dirty;
-    session->sites_dirty = UINT32_MAX;
-    pthread_mutex_unlock(&session->state_mutex);
-    if (from >= count) return;
-    size_t mark = rgm_frame_begin(out, RGM_FRAME_SITES);
-    rgm_bytes_u32(out, from);
-    rgm_bytes_u32(out, count - from);
-    for (uint32_t id = from; id < count; id++) {
-        rgm_site_row row = rgm_site_row_of(rgm_session_site_at(session, id));
-        rgm_bytes_append(out, &row, sizeof row);
-    }
-    rgm_frame_end(out, mark);
-    session->written.sites = count;
-}
-
-static void put_threads(rgm_session *session, rgm_bytes *out) {
-    pthread_mutex_lock(&session->state_mutex);
-    uint32_t from = session->written.threads, count = session->thread_count;
-    if (session->threads_dirty < from) from = session->threads_dirty;
-    session->threads_dirty = UINT32_MAX;
-    if (from < count) {
-        row_frame(out, RGM_FRAME_THREADS, from, count - from, session->threads + from,
-                  (count - from) * sizeof *session->threads);
-        session->written.threads = count;
-    }
-    pthread_mutex_unlock(&session->state_mutex);
-}
-
-// The dictionaries follow the look: an open scope may have begun since they were written.
-static void put_open(rgm_session *session, rgm_recorder *recorder, rgm_bytes *out) {
-    rgm_open_scope *open = session->open;
-    size_t count = rgm_recorder_peek(recorder, open, RGM_OPEN_SCOPES_SEEN);
-    if (!count && !recorder->open_written) return;
-    put_strings(session, out, rgm_strings_count(&session->strings));
-    put_sites(session, out, atomic_load_explicit(&session->site_count, memory_order_acquire));
-    row_frame(out, RGM_FRAME_OPEN, recorder->index, (uint32_t)count, open, count * sizeof *open);
-    recorder->open_written = count > 0;
-}
-
-int64_t rgm_session_counter(rgm_session *session, rgm_anomaly code) {
-    int64_t total = atomic_load(&session->counters[code]);
-    if (code != RGM_ANOMALY_DROPPED_SCOPES && code != RGM_ANOMALY_LOST_SCOPES &&
-        code != RGM_ANOMALY_SAMPLED_OUT)
-        return total;
-    for (rgm_recorder *r = rgm_session_recorders(session); r && code != RGM_ANOMALY_SAMPLED_OUT; r = r->next)
-        total +=
-            (int64_t)(code == RGM_ANOMALY_DROPPED_SCOPES ? atomic_load(&r->dropped) : atomic_load(&r->lost));
-    uint32_t sites = atomic_load_explicit(&session->site_count, memory_order_acquire);
-    for (uint32_t id = 0; id < sites && code == RGM_ANOMALY_SAMPLED_OUT; id++)
-        total += (int64_t)atomic_load(&rgm_session_site_at(session, id)->skipped);
-    return total;
-}
-
-static void put_counters(rgm_session *session, rgm_bytes *out) {
-    uint64_t pairs[RGM_ANOMALY_COUNT][2];
-    uint32_t count = 0;
-    for (int code = 0; code < RGM_ANOMALY_COUNT; code++) {
-        int64_t total = rgm_session_counter(session, (rgm_anomaly)code);
-        if (!total) continue;
-        pairs[count][0] = (uint64_t)code;
-        pairs[count++][1] = (uint64_t)total;
-    }
-    if (count) row_frame(out, RGM_FRAME_COUNTERS, 0, count, pairs, count * sizeof pairs[0]);
-}
-
 // The drain that closes the session has run, or is next to run.
 bool rgm_session_is_stopped(rgm_session *session) {
     pthread_mutex_lock(&session->state_mutex);
     bool stopped = session->stopped;
     pthread_mutex_unlock(&session->state_mutex);
     return stopped;
-}
-
-static void put_anchors(rgm_session *session, rgm_bytes *out) {
-    pthread_mutex_lock(&session->time_mutex);
-    // After a failure, between which and now some have gone: those that were written before do no harm.
-    if (session->written.anchors > session->time.count) session->written.anchors = 0;
-    for (; session->written.anchors < session->time.count; session->written.anchors++) {
-        size_t mark = rgm_frame_begin(out, RGM_FRAME_ANCHOR);
-        rgm_bytes_append(out, &session->time.anchors[session->written.anchors], sizeof(rgm_anchor));
-        rgm_frame_end(out, mark);
-    }
-    rgm_timebase_thin_out(&session->time);
-    session->written.anchors = session->time.count;
-    pthread_mutex_unlock(&session->time_mutex);
 }
 
 // What could not be written stays in memory, and is tried again from time to time and at the end.
@@ -180,7 +62,7 @@ static bool write_out(rgm_session *session, bool last) {
 static rgm_status range_to_buffer(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
                                   rgm_error *err) {
     (void)err;
-    row_frame(arg, RGM_FRAME_RECORDS, stream, count, records, count * sizeof *records);
+    rgm_put_rows(arg, RGM_FRAME_RECORDS, stream, count, records, count * sizeof *records);
     return RGM_OK;
 }
 
@@ -198,31 +80,41 @@ static bool drain_recorder(rgm_session *session, const rgm_extent *e) {
     }
 }
 
+static const rgm_frame_type log_frames[] = {
+#define LOG_FRAME(frames, name, type, anomaly) RGM_FRAME_##frames,
+    RGM_ROW_LOGS(LOG_FRAME)
+#undef LOG_FRAME
+};
+
 typedef struct {
     rgm_session *session;
     size_t width, written;
     rgm_frame_type type;
 } log_drain;
 
-static rgm_status stretch_to_journal(void *arg, const void *rows, size_t count, rgm_error *err) {
+static rgm_status stretch_to_buffer(void *arg, const void *rows, size_t count, rgm_error *err) {
     log_drain *d = arg;
-    row_frame(&d->session->buffer, d->type, 0, (uint32_t)count, rows, count * d->width);
-    if (!write_out(d->session, false)) return rgm_error_set(err, RGM_IO, "the rows were not written");
+    (void)err;
+    rgm_put_rows(&d->session->buffer, d->type, 0, (uint32_t)count, rows, count * d->width);
     d->written += count;
     return RGM_OK;
 }
 
+static rgm_status stretch_to_journal(void *arg, const void *rows, size_t count, rgm_error *err) {
+    log_drain *d = arg;
+    size_t before = d->written;
+    RGM_TRY(stretch_to_buffer(arg, rows, count, err));
+    if (write_out(d->session, false)) return RGM_OK;
+    d->written = before;
+    return rgm_error_set(err, RGM_IO, "the rows were not written");
+}
+
 // Writes the first rows of a log, a chunk at a time, and lets go of what was written before the next.
 static bool drain_log(rgm_session *session, rgm_log which, size_t count) {
-    static const rgm_frame_type types[] = {
-#define LOG_FRAME(frames, name, type, anomaly) RGM_FRAME_##frames,
-        RGM_ROW_LOGS(LOG_FRAME)
-#undef LOG_FRAME
-    };
     rgm_row_log *log = &session->logs[which];
     size_t most = RGM_ROW_CHUNK_BYTES / log->width;
     while (count) {
-        log_drain d = {.session = session, .width = log->width, .type = types[which]};
+        log_drain d = {.session = session, .width = log->width, .type = log_frames[which]};
         rgm_status status = rgm_row_log_walk(log, count < most ? count : most, stretch_to_journal, &d, NULL);
         rgm_row_log_drop(log, d.written);
         if (status != RGM_OK || !d.written) return false;
@@ -318,40 +210,63 @@ static void forget_written(rgm_session *session, rgm_written before) {
     for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) r->open_written = true;
 }
 
-static void put_end(rgm_bytes *out) {
-    size_t mark = rgm_frame_begin(out, RGM_FRAME_END);
-    rgm_bytes_u64(out, 0); // rgm_frame_number knows
-    rgm_frame_end(out, mark);
+static bool write_or_forget(rgm_session *session, rgm_written before) {
+    bool wrote = write_out(session, false);
+    if (!wrote) forget_written(session, before);
+    return wrote;
 }
 
 static bool write_dictionaries(rgm_session *session, uint32_t strings, uint32_t sites) {
+    rgm_written before = session->written;
+    rgm_put_dictionaries(session, &session->buffer, strings, sites);
+    return write_or_forget(session, before);
+}
+
+// Whether it is little enough to be written at once.
+static bool is_small(const rgm_session *session, const portion *p) {
+    enum { SMALL_BYTES = 64 << 10 };
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const rgm_extent *e = &p->extents[i];
+        if (e->last != e->recorder->first) return false;
+        bytes += (e->last_used - e->recorder->flushed) * sizeof(rgm_record);
+    }
+    for (int log = 0; log < RGM_LOG_COUNT; log++) bytes += p->rows[log] * session->logs[log].width;
+    return bytes <= SMALL_BYTES;
+}
+
+// All of it by one write: where the program needs all processors, each further one holds it up.
+static bool write_together(rgm_session *session, const portion *p, bool closing) {
     rgm_bytes *out = &session->buffer;
     rgm_written before = session->written;
-    rgm_bytes_reset(out);
-    put_environment(session, out);
-    put_strings(session, out, strings);
-    put_sites(session, out, sites);
-    put_threads(session, out);
-    put_anchors(session, out);
-    if (write_out(session, false)) return true;
-    forget_written(session, before);
-    return false;
+    rgm_status status = RGM_OK;
+    rgm_put_dictionaries(session, out, p->strings, p->sites);
+    for (size_t i = p->count; i-- > 0;) (void)rgm_extent_walk(&p->extents[i], range_to_buffer, out, NULL);
+    for (int log = 0; status == RGM_OK && log < RGM_LOG_COUNT; log++) {
+        log_drain d = {.session = session, .width = session->logs[log].width, .type = log_frames[log]};
+        status = rgm_row_log_walk(&session->logs[log], p->rows[log], stretch_to_buffer, &d, NULL);
+    }
+    rgm_put_state(session, out, closing);
+    if (status != RGM_OK || !write_out(session, false)) {
+        forget_written(session, before);
+        return false;
+    }
+    for (size_t i = 0; i < p->count; i++)
+        session->drained_records += rgm_extent_consume(session, &p->extents[i]);
+    for (int log = 0; log < RGM_LOG_COUNT; log++) rgm_row_log_drop(&session->logs[log], p->rows[log]);
+    return true;
 }
 
 static bool write_portion(rgm_session *session, const portion *p, bool closing) {
-    rgm_bytes *out = &session->buffer;
+    if (is_small(session, p) && write_together(session, p, closing)) return true;
     bool wrote = write_dictionaries(session, p->strings, p->sites);
     for (size_t i = p->count; wrote && i-- > 0;) wrote = drain_recorder(session, &p->extents[i]);
     for (int log = 0; wrote && log < RGM_LOG_COUNT; log++)
         wrote = drain_log(session, (rgm_log)log, p->rows[log]);
     if (!wrote) return false;
     rgm_written before = session->written;
-    for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) put_open(session, r, out);
-    put_counters(session, out);
-    if (closing) put_end(out);
-    wrote = write_out(session, false);
-    if (!wrote) forget_written(session, before);
-    return wrote;
+    rgm_put_state(session, &session->buffer, closing);
+    return write_or_forget(session, before);
 }
 
 static rgm_status count_scopes(void *arg, uint32_t stream, const rgm_record *records, uint32_t count,
@@ -394,8 +309,8 @@ static void write_last(rgm_session *session) {
     rgm_bytes *out = &session->buffer;
     rgm_bytes_reset(out);
     if (session->journal_void) rgm_frame_end(out, rgm_frame_begin(out, RGM_FRAME_RESET));
-    put_counters(session, out);
-    put_end(out);
+    rgm_put_counters(session, out);
+    rgm_put_end(out);
     (void)write_out(session, true);
 }
 
@@ -455,14 +370,14 @@ static bool write_reset(rgm_session *session) {
     if (!session->journal_on) return false;
     rgm_bytes_reset(out);
     rgm_frame_end(out, rgm_frame_begin(out, RGM_FRAME_RESET));
-    put_threads(session, out);
+    rgm_put_threads(session, out);
     for (rgm_recorder *r = rgm_session_recorders(session); r; r = r->next) {
         bool known = r->base_thread != UINT32_MAX; // of a reset that found no room then
         rgm_record thread = rgm_record_of_thread(known ? r->base_thread : atomic_load(&r->thread_row));
-        row_frame(out, RGM_FRAME_RECORDS, r->index, 1, &thread, sizeof thread);
+        rgm_put_rows(out, RGM_FRAME_RECORDS, r->index, 1, &thread, sizeof thread);
     }
     session->written.anchors = 0;
-    put_anchors(session, out);
+    rgm_put_anchors(session, out);
     if (!write_out(session, false)) {
         forget_written(session, before);
         return false;

@@ -16,15 +16,17 @@ static _Atomic(int) statm_fd = -1;
 
 // Resident pages and those of them that others share; false where the file says something else, or nothing.
 static bool statm_read(int fd, int64_t *resident, int64_t *shared) {
-    enum { SIZE, RESIDENT, SHARED, FIELDS = 7 };
-    char text[128], *at = text;
+    enum { SIZE, RESIDENT, SHARED, FIELDS = 7, DIGITS = 18 };
+    char text[128];
     int64_t found[FIELDS];
     ssize_t length = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : -1;
     if (length <= 0) return false;
     text[length] = '\0';
+    const char *at = text;
     for (int i = 0; i < FIELDS; i++) {
-        char *begin = at;
-        found[i] = strtoll(begin, &at, 10);
+        const char *begin = at;
+        for (found[i] = 0; *at >= '0' && *at <= '9' && at - begin < DIGITS; at++)
+            found[i] = 10 * found[i] + (*at - '0');
         if (at == begin || *at != (i + 1 < FIELDS ? ' ' : '\n')) return false;
         at++;
     }

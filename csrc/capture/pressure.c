@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/thread.h"
 
 // --- files of the kernel ----------------------------------------------------------------------------------
 
@@ -217,6 +218,7 @@ void rgm_pressure_reset(rgm_pressure_state *state) {
 bool rgm_pressure_read(rgm_pressure_state *state, const int64_t *threads, size_t count, int64_t interval_ns,
                        rgm_pressure_row *row) {
     int64_t begin = rgm_clock_monotonic_ns();
+    int64_t begin_cpu = rgm_thread_cpu_ns(); // what others take of the processors is no cost of the reading
     bool first = !state->taken_ns;
     read_threads(state, threads, count, row);
     int64_t steal_ns, busy_ns;
@@ -228,7 +230,7 @@ bool rgm_pressure_read(rgm_pressure_state *state, const int64_t *threads, size_t
     read_usage(state, row);
     row->time_ns = begin;
     row->interval_ns = begin - state->taken_ns;
-    int64_t wait_ns = (rgm_clock_monotonic_ns() - begin) * RGM_PRESSURE_SHARE;
+    int64_t wait_ns = (rgm_thread_cpu_ns() - begin_cpu) * RGM_PRESSURE_SHARE;
     state->taken_ns = begin;
     // A little early rather than one turn of the drainer late.
     interval_ns -= interval_ns / 8;

@@ -6,9 +6,9 @@
 // others have the processors, those tell whether the others are the program's own. Read by the drainer; a
 // recording thread does nothing for it.
 //
-// Each reading is the difference to the one before. A source that takes long to read, such as /proc/stat on a
-// machine with hundreds of processors, is read more rarely, so that it stays below RGM_PRESSURE_SHARE of the
-// time.
+// Each reading is the difference to the one before. A source that takes much processor time to read, such as
+// /proc/stat on a machine with hundreds of processors, is read more rarely, so that it stays below
+// RGM_PRESSURE_SHARE of the time.
 #ifndef RGM_CAPTURE_PRESSURE_H
 #define RGM_CAPTURE_PRESSURE_H
 

@@ -63,6 +63,8 @@ rgm_status rgm_links_samples(rgm_run *run, rgm_error *err) RGM_NODISCARD;
 
 // N of "ProfilerStep#N" or "ProfilerStep #N", -1 for any other name.
 int32_t rgm_step_number(rgm_string name);
+// The same of each text of a run; freed by the caller, also where it fails.
+rgm_status rgm_links_step_numbers(const rgm_run *run, int32_t **numbers, rgm_error *err) RGM_NODISCARD;
 
 // Whether the span is a step that was found in a recording: a scope with that role.
 bool rgm_links_is_step(const rgm_run *run, size_t row);

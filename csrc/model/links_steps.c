@@ -75,12 +75,18 @@ bool rgm_links_is_step(const rgm_run *run, size_t row) {
     return category.length == 4 && memcmp(category.data, "step", 4) == 0;
 }
 
+rgm_status rgm_links_step_numbers(const rgm_run *run, int32_t **numbers, rgm_error *err) {
+    uint32_t count = rgm_strings_count(&run->strings);
+    RGM_TRY(RGM_ROWS(*numbers, count, err));
+    for (uint32_t i = 0; i < count; i++) (*numbers)[i] = rgm_step_number(rgm_strings_view(&run->strings, i));
+    return RGM_OK;
+}
+
 // Number of the step that a span is, -1 for any other span. Steps that were found in a recording count from
 // 0.
-static int32_t step_of(const rgm_run *run, size_t row, int32_t *found) {
+static int32_t step_of(const rgm_run *run, const int32_t *numbers, size_t row, int32_t *found) {
     if (rgm_links_is_step(run, row)) return (*found)++;
-    if (!rgm_kind_may_be_step(rgm_links_kind(run, row))) return -1;
-    return rgm_step_number(rgm_strings_view(&run->strings, run->spans.name[row]));
+    return rgm_kind_may_be_step(rgm_links_kind(run, row)) ? numbers[run->spans.name[row]] : -1;
 }
 
 static void assign(rgm_run *run, const step_range *steps, size_t count) {
@@ -94,20 +100,21 @@ static void assign(rgm_run *run, const step_range *steps, size_t count) {
 }
 
 rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) {
+    RGM_FREED int32_t *numbers = NULL;
+    RGM_FREED step_range *steps = NULL;
     size_t count = 0;
     int32_t found = 0, number;
     RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, RGM_COLUMN_INDEX(spans, step), err));
-    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, i, &found) >= 0;
+    RGM_TRY(rgm_links_step_numbers(run, &numbers, err));
+    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, numbers, i, &found) >= 0;
     if (count == 0) return RGM_OK;
-    step_range *steps = rgm_malloc(count * sizeof *steps);
-    if (!steps) return rgm_error_no_memory(err);
+    RGM_TRY(RGM_ROWS(steps, count, err));
     count = 0;
     found = 0;
     for (size_t i = 0; i < run->spans.rows; i++)
-        if ((number = step_of(run, i, &found)) >= 0)
+        if ((number = step_of(run, numbers, i, &found)) >= 0)
             steps[count++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), number};
     qsort(steps, count, sizeof *steps, by_rank_and_start);
     assign(run, steps, count);
-    rgm_free(steps);
     return RGM_OK;
 }

@@ -596,6 +596,11 @@ static inline bool rgm_sample_runs(rgm_sample_state state) {
     return state == RGM_SAMPLE_RUNNING || state == RGM_SAMPLE_NATIVE || state == RGM_SAMPLE_CALLING ||
            state == RGM_SAMPLE_INTERPRETING;
 }
+// Or would, if the system or the interpreter let it.
+static inline bool rgm_sample_works(rgm_sample_state state) {
+    return rgm_sample_runs(state) || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
+           state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+}
 typedef enum { RGM_OCCUPANCY_LIMITS(RGM_OCCUPANCY_LIMIT_ENUM) RGM_OCCUPANCY_LIMIT_COUNT } rgm_occupancy_limit;
 typedef enum { RGM_FLOW_KINDS(RGM_FLOW_KIND_ENUM) RGM_FLOW_KIND_COUNT } rgm_flow_kind;
 typedef enum { RGM_FLOW_PHASES(RGM_FLOW_PHASE_ENUM) RGM_FLOW_PHASE_COUNT } rgm_flow_phase;

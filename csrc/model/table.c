@@ -71,6 +71,16 @@ static void fill(const rgm_column_desc *column, void *data, size_t first, size_t
     }
 }
 
+static inline void put_default(const rgm_column_desc *column, void *data, size_t row) {
+    switch (column->type) {
+#define PUT(type, dtype, arrow, size)                                                                        \
+    case RGM_TYPE_##type: ((rgm_##type *)data)[row] = (rgm_##type)column->missing; break;
+        RGM_TYPE_LIST(PUT)
+#undef PUT
+    default: break;
+    }
+}
+
 void rgm_table_fill(const rgm_table_desc *desc, void *table, size_t column, size_t first, size_t rows) {
     fill(&desc->columns[column], *column_at(table, column), first, rows);
 }
@@ -118,7 +128,7 @@ rgm_status rgm_table_append(const rgm_table_desc *desc, void *table, uint64_t ma
         RGM_TRY(rgm_table_reserve(desc, table, mask, head->capacity ? head->capacity * 2 : 16, err));
     for (size_t i = 0; i < desc->n_columns; i++) {
         if (!*column_at(table, i) && (mask >> i) & 1u) RGM_TRY(rgm_table_ensure(desc, table, i, err));
-        if (*column_at(table, i)) rgm_table_fill(desc, table, i, head->rows, 1);
+        if (*column_at(table, i)) put_default(&desc->columns[i], *column_at(table, i), head->rows);
     }
     *row = head->rows++;
     return RGM_OK;

@@ -24,18 +24,21 @@ static void write_string(writer *to, const char *text, Py_ssize_t length) {
         while (length && ((unsigned char)text[length] & 0xC0u) == 0x80u) length--; // not inside a character
     }
     rgm_bytes_append(to->out, "\"", 1);
+    Py_ssize_t plain = 0; // where what needs no escape begins
     for (Py_ssize_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (c == '"' || c == '\\') {
+        if (c >= 0x20 && c != '"' && c != '\\') continue;
+        rgm_bytes_append(to->out, text + plain, (size_t)(i - plain));
+        plain = i + 1;
+        if (c >= 0x20) {
             char pair[2] = {'\\', (char)c};
             rgm_bytes_append(to->out, pair, 2);
-        } else if (c < 0x20) {
+        } else {
             char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
             rgm_bytes_append(to->out, escape, 6);
-        } else {
-            rgm_bytes_append(to->out, &c, 1);
         }
     }
+    rgm_bytes_append(to->out, text + plain, (size_t)(length - plain));
     if (cut) rgm_bytes_text(to->out, "...");
     to->changed += cut;
     rgm_bytes_append(to->out, "\"", 1);

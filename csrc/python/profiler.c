@@ -43,8 +43,9 @@ static rgm_site *session_site(profiler_object *self, PyObject *operation, rgm_de
     PyObject *owner;
     const char *name = rgm_text_utf8(operation, &length, &owner);
     if (!name) return NULL;
-    rgm_error err = RGM_ERROR_NONE;
+    rgm_error err; // of half a kilobyte, which a name made for one scope need not fill
     rgm_site *site = NULL;
+    rgm_error_clear(&err);
     rgm_status status = rgm_session_site(self->session, name, (size_t)length, device, role, &site, &err);
     Py_XDECREF(owner);
     if (status == RGM_OK) return site;

@@ -130,16 +130,14 @@ static scope_object *current(scope_object *scope) {
     }
 }
 
-static void leave(scope_object *scope, bool failed, uint64_t now);
+// The entry that ends; NULL where that one was not recorded.
+static scope_object *ending(scope_object *scope) {
+    if (!scope->uncounted) return current(scope);
+    scope->uncounted--; // blocks are left in the opposite order, as far as is known
+    return NULL;
+}
 
-static void leave_again(scope_object *scope, bool failed, uint64_t now) {
-    if (scope->uncounted) { // blocks are left in the opposite order, as far as is known
-        scope->uncounted--;
-        return;
-    }
-    scope_object *left = current(scope);
-    leave(left, failed, now);
-    if (left == scope) return;
+static void forget_entry(scope_object *scope, scope_object *left) {
     scope->start = left->start;
     scope->ticks = left->ticks;
     for (scope_object **link = &scope->again; *link; link = &(*link)->again) {
@@ -154,13 +152,16 @@ static void leave_again(scope_object *scope, bool failed, uint64_t now) {
 // --- hot parts --------------------------------------------------------------------------------------------
 
 void rgm_scope_enter(scope_object *scope) {
-    if (RGM_UNLIKELY(scope->frame || scope->muted)) {
+    profiler_object *profiler = scope->profiler;
+    // The first scope of a thread asks for its name, and other threads may run meanwhile: what is open is
+    // looked at after that.
+    rgm_recorder *recorder = rgm_profiler_recorder(profiler);
+    bool here = recorder && rgm_context_enter(recorder);
+    if (RGM_UNLIKELY(is_open(scope))) {
         enter_again(scope);
         return;
     }
-    profiler_object *profiler = scope->profiler;
-    rgm_recorder *recorder = rgm_profiler_recorder(profiler);
-    if (RGM_UNLIKELY(!recorder || !rgm_context_enter(recorder))) return;
+    if (RGM_UNLIKELY(!here)) return;
     if (RGM_UNLIKELY(scope->site->probes == 1) && !scope->function)
         scope->probe_from = current_instruction(PyEval_GetFrame());
     if (RGM_UNLIKELY(profiler->special)) {
@@ -180,6 +181,33 @@ void rgm_scope_enter(scope_object *scope) {
     if (RGM_UNLIKELY(!scope->frame)) forget_begin(scope);
 }
 
+// What was not recorded of the recorder's scopes.
+static uint64_t missed(rgm_recorder *recorder) {
+    return atomic_load_explicit(&recorder->dropped, memory_order_relaxed) +
+           atomic_load_explicit(&recorder->lost, memory_order_relaxed);
+}
+
+// Whether more than its time belongs to the scope.
+static inline bool has_more(const scope_object *scope) {
+    return scope->slot || scope->token || scope->resident >= 0 ||
+           scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS);
+}
+
+static void leave_more(scope_object *scope, rgm_recorder *recorder, bool recorded) {
+    uint64_t number = scope->slot ? rgm_scope_device_end(scope) : 0;
+    if (number && recorded) rgm_recorder_interval(recorder, number);
+    if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
+    if (scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS) && recorded)
+        rgm_scope_count_end(scope, recorder);
+    if (scope->resident < 0 && !scope->token) return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    uint64_t begin = rgm_clock_ticks();
+    rgm_scope_memory_end(scope, recorder, recorded);
+    rgm_profiler_own(scope->profiler, RGM_OWN_memory, begin);
+    PyErr_Restore(type, value, traceback);
+}
+
 static void leave(scope_object *scope, bool failed, uint64_t now) {
     rgm_frame *frame = scope->frame;
     if (RGM_UNLIKELY(!frame)) {
@@ -193,29 +221,11 @@ static void leave(scope_object *scope, bool failed, uint64_t now) {
         forget_begin(scope);
         return;
     }
-    uint64_t before = atomic_load_explicit(&recorder->dropped, memory_order_relaxed) +
-                      atomic_load_explicit(&recorder->lost, memory_order_relaxed);
+    bool more = has_more(scope);
+    uint64_t before = RGM_UNLIKELY(more) ? missed(recorder) : 0;
     scope->start = atomic_load_explicit(&frame->start, memory_order_relaxed);
     scope->ticks = rgm_scope_end(recorder, frame, scope->seq, now, failed ? RGM_RECORD_FAILED : 0u);
-    if (RGM_UNLIKELY(scope->slot != NULL)) {
-        uint64_t number = rgm_scope_device_end(scope);
-        if (number && before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
-            rgm_recorder_interval(recorder, number);
-    }
-    if (RGM_UNLIKELY(scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS))) {
-        if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
-        if (before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost))
-            rgm_scope_count_end(scope, recorder);
-    }
-    if (RGM_UNLIKELY(scope->resident >= 0 || scope->token)) {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        uint64_t begin = rgm_clock_ticks();
-        rgm_scope_memory_end(scope, recorder,
-                             before == atomic_load(&recorder->dropped) + atomic_load(&recorder->lost));
-        rgm_profiler_own(scope->profiler, RGM_OWN_memory, begin);
-        PyErr_Restore(type, value, traceback);
-    }
+    if (RGM_UNLIKELY(more)) leave_more(scope, recorder, missed(recorder) == before);
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
     rgm_recorder_witness(recorder, now);
     rgm_recorder_turns(recorder, now);
@@ -223,10 +233,10 @@ static void leave(scope_object *scope, bool failed, uint64_t now) {
 
 void rgm_scope_leave(scope_object *scope, bool failed) {
     uint64_t now = rgm_clock_ticks();
-    if (RGM_LIKELY(!scope->again && !scope->uncounted))
-        leave(scope, failed, now);
-    else
-        leave_again(scope, failed, now);
+    scope_object *left = RGM_LIKELY(!scope->again && !scope->uncounted) ? scope : ending(scope);
+    if (RGM_UNLIKELY(!left)) return;
+    leave(left, failed, now);
+    if (RGM_UNLIKELY(left != scope)) forget_entry(scope, left);
 }
 
 static bool is_failure(PyObject *type) {

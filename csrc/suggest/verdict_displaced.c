@@ -28,16 +28,14 @@ static processors look_at_processors(const rgm_verdict_facts *facts) {
         int64_t steal = RGM_CELL(pressure, steal_ns, i, -1);
         double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
         int32_t of = RGM_CELL(pressure, processors, i, -1);
-        if (tree < 0 || of <= 0) continue;
+        if (running >= 0) sum.ran += part * (double)running;
+        if (running >= 0) sum.waited += part * (double)RGM_CELL(pressure, waiting_ns, i, 0);
+        if (tree < 0 || of <= 0) continue; // a child's, whose parent's has it
         sum.used += part * (double)tree;
         sum.there += part * (double)interval * of;
-        if (busy >= 0) {
-            sum.busy += part * of * (double)(busy + (steal > 0 ? steal : 0));
-            sum.counted += part * (double)interval * of;
-        }
-        if (running < 0) continue;
-        sum.ran += part * (double)running;
-        sum.waited += part * (double)RGM_CELL(pressure, waiting_ns, i, 0);
+        if (busy < 0) continue;
+        sum.busy += part * of * (double)(busy + (steal > 0 ? steal : 0));
+        sum.counted += part * (double)interval * of;
     }
     return sum;
 }
@@ -65,17 +63,18 @@ void rgm_verdict_look_at_others(rgm_verdict_facts *facts) {
 static double share_waited(const rgm_verdict_facts *facts) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
     double waited = 0, counted = 0;
-    for (size_t i = 0; i < pressure->rows; i++) {
-        int64_t interval = RGM_CELL(pressure, interval_ns, i, 0);
-        int64_t waiting = RGM_CELL(pressure, waiting_ns, i, -1);
-        int64_t throttled = RGM_CELL(pressure, throttled_ns, i, -1);
-        double part = rgm_verdict_part(facts, pressure->time_ns[i], interval);
+    for (size_t i = 0; i < facts->n_intervals; i++) {
+        uint32_t row = facts->intervals[i];
+        int64_t interval = RGM_CELL(pressure, interval_ns, row, 0);
+        int64_t waiting = RGM_CELL(pressure, waiting_ns, row, -1);
+        int64_t throttled = RGM_CELL(pressure, throttled_ns, row, -1);
+        double part = rgm_verdict_part(facts, pressure->time_ns[row], interval);
         if (waiting < 0) continue;
         waited += part * (double)(waiting + (throttled > 0 ? throttled : 0));
         counted += part * (double)interval;
     }
     double window = (double)rgm_verdict_window(facts);
-    if (counted > window) counted = window; // of several processes
+    if (counted > window) counted = window;
     return counted > 0 ? waited / counted : 1;
 }
 

@@ -6,10 +6,37 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/search.h"
+#include "base/sort.h"
 #include "base/tokens.h"
 #include "model/record.h"
 #include "suggest/environment.h"
 #include "suggest/facts.h"
+
+// --- intervals --------------------------------------------------------------------------------------------
+
+bool rgm_verdict_is_process(const rgm_verdict_facts *facts, int32_t lane) {
+    const rgm_lanes *lanes = &facts->view->run->lanes;
+    return lane < 0 || (size_t)lane >= lanes->rows || facts->lane < 0 ||
+           RGM_CELL(lanes, process, lane, -1) == RGM_CELL(lanes, process, facts->lane, -1);
+}
+
+static rgm_status find_intervals(rgm_verdict_facts *facts, rgm_error *err) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    RGM_TRY(RGM_ROWS(facts->intervals, pressure->rows, err));
+    RGM_TRY(rgm_sort_order_i64(pressure->time_ns, pressure->rows, facts->intervals, err));
+    for (size_t i = 0; i < pressure->rows; i++)
+        if (rgm_verdict_is_process(facts, RGM_CELL(pressure, lane, facts->intervals[i], -1)))
+            facts->intervals[facts->n_intervals++] = facts->intervals[i];
+    return RGM_OK;
+}
+
+size_t rgm_verdict_interval_at(const rgm_verdict_facts *facts, int64_t time) {
+    rgm_search search = rgm_search_in(0, facts->n_intervals);
+    while (rgm_search_on(&search))
+        rgm_search_tell(&search, facts->view->run->pressure.time_ns[facts->intervals[search.middle]] < time);
+    return search.low;
+}
 
 // --- roles ------------------------------------------------------------------------------------------------
 
@@ -100,65 +127,91 @@ done:
 
 // --- the thread that drives the program -------------------------------------------------------------------
 
-// A lane's thread by its samples: from the first to the last, and how many found it at work.
+// A lane as the driver: its spans together and its samples, its steps, and how many samples found it at work
+// in one. Its steps are counted without the first of several, in which processes that step together meet.
 typedef struct {
-    int64_t first, length, ran;
-} sampled;
+    int64_t total, first_sample, sampled, steps, begin, end, worked;
+    uint32_t at; // of the lane's spans, those before are over
+} candidate;
 
-static rgm_status find_sampled(const rgm_view *view, sampled **out, rgm_error *err) {
-    const rgm_samples *samples = &view->run->samples;
-    RGM_TRY(RGM_ROWS(*out, view->n_lanes, err));
-    for (size_t lane = 0; lane < view->n_lanes; lane++) (*out)[lane] = (sampled){.first = -1};
-    for (size_t i = 0; i < samples->rows; i++) {
-        int32_t lane = RGM_CELL(samples, lane, i, -1);
-        if (lane < 0 || (size_t)lane >= view->n_lanes) continue;
-        int64_t time = samples->time_ns[i]; // in order
-        sampled *of = &(*out)[lane];
-        if (of->first < 0) of->first = time;
-        if (time - of->first > of->length) of->length = time - of->first;
-        of->ran += rgm_sample_runs((rgm_sample_state)RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN));
-    }
-    return RGM_OK;
-}
-
-// How long a lane's spans took, and those of them that are steps.
-static void measure_lane(const rgm_verdict_facts *facts, size_t lane, int64_t *total, int64_t *steps) {
+static candidate candidate_of(const rgm_verdict_facts *facts, size_t lane) {
     const rgm_view *view = facts->view;
-    int64_t until = INT64_MIN;
-    *total = *steps = 0;
+    candidate c = {.first_sample = -1, .at = view->lane_first[lane]};
+    int64_t until = INT64_MIN, n = 0;
     for (uint32_t i = view->lane_first[lane]; i < view->lane_first[lane + 1]; i++) {
         uint32_t row = view->lane_spans[i];
         int64_t start = rgm_view_start(view, row), end = rgm_view_end(view, row);
-        if (facts->role[row] == RGM_ROLE_STEP) *steps += end - start;
+        if (facts->role[row] == RGM_ROLE_STEP) {
+            if (n < 2) c.steps = 0, c.begin = start;
+            c.steps += end - start;
+            c.end = end;
+            n++;
+        }
         if (end <= until) continue;
-        *total += end - (start > until ? start : until);
+        c.total += end - (start > until ? start : until);
         until = end;
     }
+    return c;
+}
+
+// Whether a time lies in a step of a lane; asked for in order.
+static bool is_in_step(const rgm_verdict_facts *facts, size_t lane, int64_t time, uint32_t *at) {
+    const rgm_view *view = facts->view;
+    for (; *at < view->lane_first[lane + 1]; ++*at) {
+        uint32_t row = view->lane_spans[*at];
+        if (facts->role[row] == RGM_ROLE_STEP && rgm_view_end(view, row) > time)
+            return rgm_view_start(view, row) <= time;
+    }
+    return false;
+}
+
+static void add_samples(const rgm_verdict_facts *facts, candidate *lanes) {
+    const rgm_samples *samples = &facts->view->run->samples;
+    for (size_t i = 0; i < samples->rows; i++) {
+        int32_t lane = RGM_CELL(samples, lane, i, -1);
+        if (lane < 0 || (size_t)lane >= facts->view->n_lanes) continue;
+        int64_t time = samples->time_ns[i]; // in order
+        candidate *of = &lanes[lane];
+        if (of->first_sample < 0) of->first_sample = time;
+        if (time - of->first_sample > of->sampled) of->sampled = time - of->first_sample;
+        if (rgm_sample_works((rgm_sample_state)RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN)))
+            of->worked += is_in_step(facts, (size_t)lane, time, &of->at);
+    }
+}
+
+// Whether the steps of two lanes go on at the same time, as those of processes do that wait for each other.
+static bool step_together(const rgm_verdict_facts *facts, const candidate *a, const candidate *b) {
+    double both =
+        (double)(a->end < b->end ? a->end : b->end) - (double)(a->begin > b->begin ? a->begin : b->begin);
+    double either =
+        (double)(a->end > b->end ? a->end : b->end) - (double)(a->begin < b->begin ? a->begin : b->begin);
+    return both >= facts->policy->verdict_together * either;
+}
+
+static int64_t longest(const candidate *c) {
+    return c->steps ? c->steps : c->total > c->sampled ? c->total : c->sampled;
+}
+
+static bool drives(const rgm_verdict_facts *facts, const candidate *a, const candidate *b) {
+    if (!a->steps != !b->steps) return a->steps;
+    if (a->steps && a->worked != b->worked && step_together(facts, a, b)) return a->worked > b->worked;
+    return longest(a) > longest(b);
 }
 
 // That of the steps, else the one that was there longest: by its samples, or by its spans together. Of
 // several the first; of processes that step together the one that works, for which the others wait.
-static int32_t driving_lane(const rgm_verdict_facts *facts, const sampled *seen) {
+static rgm_status find_driving_lane(rgm_verdict_facts *facts, rgm_error *err) {
     const rgm_view *view = facts->view;
-    int32_t best = -1;
-    int64_t most = -1, ran = 0;
-    bool with_steps = false;
-    for (size_t lane = 0; lane < view->n_lanes; lane++) {
-        int64_t total, steps;
-        if (view->lane_device[lane] >= 0) continue;
-        measure_lane(facts, lane, &total, &steps);
-        if (with_steps && !steps) continue;
-        int64_t weight = steps ? steps : total > seen[lane].length ? total : seen[lane].length;
-        bool together =
-            with_steps && (double)llabs(weight - most) <= facts->policy->verdict_together * (double)most;
-        if ((steps && !with_steps) || (together ? seen[lane].ran > ran : weight > most)) {
-            best = (int32_t)lane;
-            most = weight;
-            ran = seen[lane].ran;
-            with_steps = with_steps || steps;
-        }
-    }
-    return best;
+    candidate *lanes = NULL;
+    RGM_TRY(RGM_ROWS(lanes, view->n_lanes, err));
+    for (size_t lane = 0; lane < view->n_lanes; lane++) lanes[lane] = candidate_of(facts, lane);
+    add_samples(facts, lanes);
+    for (size_t lane = 0; lane < view->n_lanes; lane++)
+        if (view->lane_device[lane] < 0 &&
+            (facts->lane < 0 || drives(facts, &lanes[lane], &lanes[facts->lane])))
+            facts->lane = (int32_t)lane;
+    rgm_free(lanes);
+    return RGM_OK;
 }
 
 // A process that was forked may hold no scope, so no lane: the thread that has its number, else the first
@@ -266,16 +319,14 @@ rgm_status rgm_verdict_facts_init(rgm_verdict_facts *facts, const rgm_view *view
                                   rgm_error *err) {
     *facts = (rgm_verdict_facts){.view = view, .policy = policy, .lane = -1, .thread = -1};
     for (int i = 0; i < RGM_CAUSE_COUNT; i++) facts->causes[i] = RGM_NO_CAUSE_TIME;
-    sampled *seen = NULL;
     RGM_TRY(find_roles(facts, err));
-    RGM_TRY(find_sampled(view, &seen, err));
-    facts->lane = driving_lane(facts, seen);
-    rgm_free(seen);
+    RGM_TRY(find_driving_lane(facts, err));
     if (facts->lane >= 0) {
         facts->thread = view->run->lanes.rows ? RGM_CELL(&view->run->lanes, thread, facts->lane, -1)
                                               : sampled_thread(view->run);
         RGM_TRY(find_steps(facts, err));
     }
+    RGM_TRY(find_intervals(facts, err));
     find_window(facts);
     facts->marked_ns = find_marked(facts);
     facts->listening = rgm_first_value(view->run, RGM_LISTENING_SERIES) > 0;
@@ -294,6 +345,7 @@ double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t in
 
 void rgm_verdict_facts_release(rgm_verdict_facts *facts) {
     rgm_seen_release(&facts->seen);
+    rgm_free(facts->intervals);
     rgm_free(facts->unseen);
     rgm_free(facts->steps);
     rgm_free(facts->role);

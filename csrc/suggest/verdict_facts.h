@@ -55,6 +55,8 @@ typedef struct {
     int64_t unseen_ns; // together
     uint32_t *steps;   // rows of steps on the lane, in order of time
     size_t n_steps;
+    uint32_t *intervals; // rows of `pressure` that are of its process, in order of time
+    size_t n_intervals;
     uint8_t *role;  // [n_spans] an rgm_role
     int32_t *inner; // [n_spans] the span itself or the nearest around it that has a role, -1
     rgm_cause_time causes[RGM_CAUSE_COUNT];
@@ -94,6 +96,11 @@ static inline int64_t rgm_verdict_inside(const rgm_verdict_facts *facts, size_t 
 
 // Whether a sample is of the driving thread; ranks on several machines may have threads of one number.
 bool rgm_verdict_is_of_driver(const rgm_verdict_facts *facts, size_t sample);
+
+// Whether a lane is of the process that drives the program, as far as it says.
+bool rgm_verdict_is_process(const rgm_verdict_facts *facts, int32_t lane);
+// The first of the intervals that a time lies in or before; n_intervals where it is after all of them.
+size_t rgm_verdict_interval_at(const rgm_verdict_facts *facts, int64_t time);
 
 // The part of the window that an interval that ended at `time` has in it, 0 to 1 of the interval.
 double rgm_verdict_part(const rgm_verdict_facts *facts, int64_t time, int64_t interval);

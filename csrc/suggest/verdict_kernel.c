@@ -3,7 +3,6 @@
 // time, on files, on what it sends, and on other calls of the system.
 #include <math.h>
 
-#include "base/search.h"
 #include "suggest/verdict_facts.h"
 #include "suggest/verdict_partition.h"
 
@@ -26,7 +25,8 @@ static double mean_part(const kernel_time *k) { return fmin(1, k->system / k->sp
 static kernel_time look_at_kernel(const rgm_verdict_facts *facts) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
     kernel_time k = {0};
-    for (size_t i = 0; i < pressure->rows; i++) {
+    for (size_t at = 0; at < facts->n_intervals; at++) {
+        uint32_t i = facts->intervals[at];
         int64_t interval = RGM_CELL(pressure, interval_ns, i, 0),
                 system = RGM_CELL(pressure, system_ns, i, -1);
         int64_t tree = RGM_CELL(pressure, tree_ns, i, -1);
@@ -83,11 +83,11 @@ static kernel_share share_at(const rgm_verdict_facts *facts, const kernel_time *
 }
 
 // The kernel's part of what was computed when a sample was taken; `mean` where nobody measured it then.
-static double part_at(const rgm_pressure *pressure, int64_t time, double mean) {
+static double part_at(const rgm_verdict_facts *facts, int64_t time, double mean) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
     double system = 0, spent = 0;
-    rgm_search search = rgm_search_in(0, pressure->rows);
-    while (rgm_search_on(&search)) rgm_search_tell(&search, pressure->time_ns[search.middle] < time);
-    for (size_t i = search.low; i < pressure->rows; i++) {
+    for (size_t at = rgm_verdict_interval_at(facts, time); at < facts->n_intervals; at++) {
+        uint32_t i = facts->intervals[at];
         if (pressure->time_ns[i] - RGM_CELL(pressure, interval_ns, i, 0) >= time) break;
         if (RGM_CELL(pressure, system_ns, i, -1) < 0 || RGM_CELL(pressure, tree_ns, i, -1) < 0) continue;
         system += (double)RGM_CELL(pressure, system_ns, i, 0);
@@ -112,7 +112,7 @@ static kernel_share share_by_samples(const rgm_verdict_facts *facts, const kerne
     for (size_t i = 0; i < seen->count; i++) {
         int of = computing_of(facts, seen->cause[i]);
         if (of == COMPUTING) continue;
-        parts[of] += part_at(&facts->view->run->pressure, seen->time[i], mean);
+        parts[of] += part_at(facts, seen->time[i], mean);
         counts[of]++;
     }
     for (int i = 0; i < COMPUTING; i++) {
@@ -129,7 +129,7 @@ static void move_samples(rgm_verdict_facts *facts, const kernel_time *k, rgm_lim
     double due = 0.5, mean = mean_part(k);
     for (size_t i = 0; i < seen->count; i++) {
         if (computing_of(facts, seen->cause[i]) == COMPUTING) continue;
-        due += part_at(&facts->view->run->pressure, seen->time[i], mean);
+        due += part_at(facts, seen->time[i], mean);
         if (due < 1) continue;
         due -= 1;
         seen->cause[i] = (uint8_t)to;

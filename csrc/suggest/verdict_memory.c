@@ -27,6 +27,7 @@ static rgm_status resident(const rgm_verdict_facts *facts, series *out, rgm_erro
     RGM_TRY(RGM_ROWS(out->bytes, memory->rows, err));
     for (size_t i = 0; i < memory->rows; i++) {
         if (RGM_CELL(memory, device, i, -1) >= 0 ||
+            !rgm_verdict_is_process(facts, RGM_CELL(memory, lane, i, -1)) ||
             RGM_CELL(memory, action, i, RGM_ACTION_SAMPLE) != RGM_ACTION_SAMPLE || memory->bytes[i] <= 0 ||
             memory->time_ns[i] < begins(facts) || memory->time_ns[i] > facts->end_ns)
             continue;
@@ -72,8 +73,12 @@ static void sum_kept(const rgm_verdict_facts *facts, const rgm_lifetimes *l, con
     const rgm_memory *memory = &facts->view->run->memory;
     for (size_t i = 0; i < l->n_blocks; i++) {
         const rgm_lifetime *block = &l->blocks[i];
-        bool kept = block->device < 0 && block->begin >= 0 && (size_t)block->end == l->n_events;
-        if (!kept || memory->time_ns[l->events[block->begin]] < begins(facts)) continue;
+        bool kept = l->devices[block->place].place.device < 0 && block->begin >= 0 &&
+                    (size_t)block->end == l->n_events;
+        uint32_t event = kept ? l->events[block->begin] : 0;
+        if (!kept || memory->time_ns[event] < begins(facts) ||
+            !rgm_verdict_is_process(facts, RGM_CELL(memory, lane, event, -1)))
+            continue;
         *total = rgm_bytes_sum(*total, block->bytes);
         if (block->stack < 0) continue;
         int64_t *of = &of_place[places->of_stack[block->stack]];

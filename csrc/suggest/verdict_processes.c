@@ -52,8 +52,7 @@ static void count(const rgm_partition *p, size_t sample, bool line, work *w) {
     int64_t process = rgm_verdict_process(p->facts, sample);
     int64_t thread = RGM_CELL(&view->run->samples, thread, sample, -1);
     int32_t stack = rgm_stack_of_sample(view, sample);
-    bool works = rgm_sample_runs(state) || state == RGM_SAMPLE_WAITING_FOR_LOCK ||
-                 state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+    bool works = rgm_sample_works(state);
     if (stack < 0) return;
     if (rgm_stack_imports(view, stack)) // also what is unpickled needs
         w->importing += thread == process && works;

@@ -73,12 +73,13 @@ rgm_status rgm_verdict_small_calls(rgm_partition *p, rgm_error *err) {
         all.native += line.native;
         all.python += line.python;
     }
-    double python = (double)all.python / fmax(1, (double)(all.native + all.python));
+    double found = fmax(1, (double)(all.native + all.python)), python = (double)all.python / found;
+    double surely = python - sqrt(python * (1 - python) / found); // of few samples two or three are chance
     for (size_t g = 0; g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
         mixed += line_calls(p, line) && line_is_mixed(p, line, python);
     }
-    bool small = (double)mixed >= policy->verdict_small_lines && python >= policy->verdict_small_calling;
+    bool small = (double)mixed >= policy->verdict_small_lines && surely >= policy->verdict_small_calling;
     for (size_t g = 0; small && g < lines.count; g++) {
         line_of_calls line = calls_of(p, &lines, rows, g);
         if (!line_calls(p, line) || !line_is_mixed(p, line, python)) continue;

@@ -34,8 +34,9 @@ static bool is_held_up(const rgm_verdict_facts *facts, size_t sample, bool helpe
 static int64_t held_up_at_most(const rgm_verdict_facts *facts, size_t row, size_t *at) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
     int64_t start = rgm_view_start(facts->view, row), end = rgm_view_end(facts->view, row), sum = 0;
-    while (*at < pressure->rows && pressure->time_ns[*at] <= start) ++*at;
-    for (size_t i = *at; i < pressure->rows && !facts->crowded; i++) {
+    while (*at < facts->n_intervals && pressure->time_ns[facts->intervals[*at]] <= start) ++*at;
+    for (size_t next = *at; next < facts->n_intervals && !facts->crowded; next++) {
+        uint32_t i = facts->intervals[next];
         int64_t from = pressure->time_ns[i] - RGM_CELL(pressure, interval_ns, i, 0);
         int64_t to = pressure->time_ns[i], waited = RGM_CELL(pressure, waiting_ns, i, -1);
         if (from >= end) break;

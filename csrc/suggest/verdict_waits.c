@@ -15,7 +15,6 @@
 #include <math.h>
 
 #include "analysis/times/stack_line.h"
-#include "base/search.h"
 
 // Of a look, more threads are not looked at; the weights of who has a processor, of who could use one, and of
 // who waits for what is no thread and nobody who asks.
@@ -150,27 +149,43 @@ static void look_at_others(others *o, size_t sample) {
     for (size_t i = sample + 1; i < o->facts->view->run->samples.rows && take(o, i); i++) continue;
 }
 
-// Whether a row of `pressure` is of the process that drives the program.
-static bool is_of_driver(const rgm_verdict_facts *facts, size_t row) {
-    const rgm_run *run = facts->view->run;
-    int32_t lane = RGM_CELL(&run->pressure, lane, row, -1);
-    return lane < 0 || (size_t)lane >= run->lanes.rows || facts->lane < 0 ||
-           RGM_CELL(&run->lanes, process, lane, -1) == RGM_CELL(&run->lanes, process, facts->lane, -1);
+// The interval of the driving process that a time lies in; -1 where nobody measured it.
+static int64_t interval_at(const rgm_verdict_facts *facts, int64_t time) {
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    size_t at = rgm_verdict_interval_at(facts, time);
+    if (at == facts->n_intervals) return -1;
+    uint32_t row = facts->intervals[at];
+    int64_t interval = RGM_CELL(pressure, interval_ns, row, 0), tree = RGM_CELL(pressure, tree_ns, row, -1);
+    bool known = time > pressure->time_ns[row] - interval && tree >= 0 && interval > 0;
+    return known ? (int64_t)row : -1;
 }
 
-// Processors in use at a time by what has no lane: threads of libraries, and processes that the program has
-// started. NaN where it is not known.
+// Processors in use at a time by what has no lane: threads of libraries, and processes that the driving one
+// has started. NaN where it is not known.
 static double used_beside(const rgm_verdict_facts *facts, int64_t time) {
     const rgm_pressure *pressure = &facts->view->run->pressure;
-    rgm_search search = rgm_search_in(0, pressure->rows);
-    while (rgm_search_on(&search)) rgm_search_tell(&search, pressure->time_ns[search.middle] < time);
-    while (search.low < pressure->rows && !is_of_driver(facts, search.low)) search.low++;
-    if (search.low == pressure->rows) return NAN;
-    int64_t interval = RGM_CELL(pressure, interval_ns, search.low, 0);
-    int64_t tree = RGM_CELL(pressure, tree_ns, search.low, -1);
-    int64_t own = RGM_CELL(pressure, running_ns, search.low, 0);
-    if (time <= pressure->time_ns[search.low] - interval || tree < 0 || interval <= 0) return NAN;
-    return (double)(tree - (own > 0 ? own : 0)) / (double)interval;
+    int64_t row = interval_at(facts, time);
+    if (row < 0) return NAN;
+    int64_t own = RGM_CELL(pressure, running_ns, row, 0);
+    return (double)(pressure->tree_ns[row] - (own > 0 ? own : 0)) / (double)pressure->interval_ns[row];
+}
+
+// The part of its processors that other programs left the driving process at a time, a tenth at least: who
+// gets so little is starved.
+static double left_by_others(const rgm_verdict_facts *facts, int64_t time) {
+    const double least = 0.1;
+    const rgm_pressure *pressure = &facts->view->run->pressure;
+    int64_t row = interval_at(facts, time);
+    int32_t of = row < 0 ? -1 : RGM_CELL(pressure, processors, row, -1);
+    int64_t busy = row < 0 ? -1 : RGM_CELL(pressure, busy_ns, row, -1);
+    if (of <= 0 || busy < 0) return 1;
+    double own = (double)pressure->tree_ns[row] / of, interval = (double)pressure->interval_ns[row];
+    return fmin(1, fmax(least, 1 - ((double)busy - own) / interval));
+}
+
+// Whether processes that the program has started work, for all that they are left to.
+static bool children_work(const rgm_verdict_facts *facts, int64_t time) {
+    return used_beside(facts, time) >= facts->policy->verdict_children * left_by_others(facts, time);
 }
 
 static others of_look(const rgm_verdict_facts *facts, size_t sample, bool by_pool) {
@@ -186,8 +201,7 @@ int32_t rgm_verdict_lock_holder(const rgm_verdict_facts *facts, size_t sample) {
 
 rgm_awaited rgm_verdict_polled(const rgm_verdict_facts *facts, size_t sample, bool processes) {
     others o = of_look(facts, sample, false);
-    double beside = used_beside(facts, facts->view->run->samples.time_ns[sample]);
-    bool works = processes || beside >= facts->policy->verdict_children;
+    bool works = processes || children_work(facts, facts->view->run->samples.time_ns[sample]);
     bool loop = facts->states[sample] == RGM_SAMPLE_WAITING_FOR_SOCKET;
     // A thread that waits for a process which waits itself is no work that an event loop waits for.
     bool goes_on = o.weight >= GOES_ON && (works || !loop || o.best.cause != RGM_CAUSE_CHILD);
@@ -232,7 +246,7 @@ rgm_awaited rgm_verdict_awaited(const rgm_verdict_facts *facts, size_t sample, r
         return (rgm_awaited){.cause = RGM_CAUSE_LOCK, .stack = o.at_lock, .elsewhere = true};
     if (o.weight) return o.best;
     if (!network && o.helps >= WANTS) return o.helper;
-    bool children = used_beside(facts, time) >= facts->policy->verdict_children;
+    bool children = children_work(facts, time);
     if (of_loop && children && (o.of_processes || o.helper.cause == RGM_CAUSE_CHILD))
         itself.cause = RGM_CAUSE_CHILD;
     if (network && itself.cause == found && !of_itself) {

@@ -1150,6 +1150,10 @@ class MemoryLevelsTable(Table):
     """Of what the memory of the event is, "" when not known."""
     live_of_category: NDArray[np.int64]
     """What blocks in use of that category hold after it on that device. [bytes]"""
+    rank: NDArray[np.int32]
+    """Rank whose memory it is, in a run of several; -1 elsewhere."""
+    process: NDArray[np.int64]
+    """Process whose memory it is, in a run of several without ranks; -1 elsewhere."""
 
 @type_check_only
 class AllocationsTable(Table):
@@ -1187,6 +1191,10 @@ class AllocationsTable(Table):
     """Asked for within the recording and live at its end: growth. [bytes]"""
     kept_blocks: NDArray[np.int64]
     """Blocks of that."""
+    rank: NDArray[np.int32]
+    """Rank whose memory it is, in a run of several; -1 elsewhere."""
+    process: NDArray[np.int64]
+    """Process whose memory it is, in a run of several without ranks; -1 elsewhere."""
 
 @type_check_only
 class PoolsTable(Table):
@@ -1255,6 +1263,10 @@ class ShortagesTable(Table):
     """Its line, -1 when not known."""
     stack: NDArray[np.int32]
     """Row in `stacks`, -1 when not known."""
+    rank: NDArray[np.int32]
+    """Rank whose memory it is, in a run of several; -1 elsewhere."""
+    process: NDArray[np.int64]
+    """Process whose memory it is, in a run of several without ranks; -1 elsewhere."""
 
 @type_check_only
 class OperatorFlopsTable(Table):

@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter_ns
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from . import _core
 from .capture import backend, counting, decorated, device_memory, kernels, lifetime, rates, recording, stated, streams
@@ -16,11 +16,13 @@ from .capture.devices import Devices
 from .capture.structure import attachment
 from .capture.takeover import Signature, profiler_for
 from .public.results import Results
-from .public.run import Run
 from .regime.methods import OperationMethods
 from .run import cost
 from .system import description, gpus
 from .system.cgroup import throttling_folders
+
+if TYPE_CHECKING:
+    from .public.run import Run
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -297,11 +299,13 @@ class GPUProfiler(Results, OperationMethods, _core.Profiler):
 
     # --- results -------------------------------------------------------------------------------------------
 
-    def run(self) -> Run:
+    def run(self) -> "Run":
         """Return what has been recorded so far, as a Run. Blocks that are still open are not in it.
 
         Waits, for at most ``device_wait_ns`` (two seconds), until the device has finished the blocks that have ended.
         """
+        from .public.run import Run  # 10 ms, for which no program waits that is only recorded
+
         with self._lock, self._collecting():
             self._device_drain()
             self._devices.collect(self)

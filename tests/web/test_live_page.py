@@ -126,8 +126,9 @@ def test_a_page_grows_but_while_it_is_paused_to_what_the_api_says_at_the_end(
 def test_what_the_reader_looks_at_stays(page: Any, program: Program) -> None:
     until(page, "Number(document.documentElement.dataset.spans) >= 20")
     page.goto(page.url.split("#")[0] + "#page=trace")
-    until(page, AT_REST)  # before, a row may be several spans, which the tiles show one by one
-    page.evaluate(f"() => {{ const t = {TIMELINE}; t.choose(7, true); t.scene.view.zoom(0.25, 0.5); t.touch(); }}")
+    page.evaluate(f"({TIMELINE}).chooseNumber(7, true)")  # by its number: a row of the tiles may be several spans
+    until(page, AT_REST)
+    page.evaluate(f"({TIMELINE}).zoom(0.25, 0.5)")
     until(page, AT_REST)
     where = "[s.view.start, s.view.end, s.names[s.line.name[s.selected]], s.line.start[s.selected]]"
     seen = f"(() => {{ const s = {TIMELINE}.scene; return {where}; }})()"

@@ -138,7 +138,7 @@ static rgm_status add_waiting(rgm_looks *looks, const rgm_run *run, const rgm_po
     size_t n = 0;
     for (size_t i = 0; i < table->rows; i++) {
         double ratio = stretched(table, order[i], policy->machine_active);
-        if (isnan(ratio)) continue;
+        if (isnan(ratio) || rgm_is_of_child(table, order[i])) continue;
         series->time_ns[n] =
             rgm_subtract_bounded(table->time_ns[order[i]], RGM_CELL(table, interval_ns, order[i], 0));
         series->ratio[n++] = ratio;

@@ -24,6 +24,11 @@ typedef struct {
 
 rgm_status rgm_looks_init(rgm_looks *looks, const rgm_run *run, const rgm_policy *policy,
                           rgm_error *err) RGM_NODISCARD;
+// Whether an interval is of a process that the program of the run has started: what its threads wait for may
+// be the program itself. Those tell nothing of the machine, and come after the program's.
+static inline bool rgm_is_of_child(const rgm_pressure *pressure, size_t row) {
+    return RGM_CELL(pressure, processors, row, -1) < 0 && RGM_CELL(pressure, processors, 0, -1) >= 0;
+}
 // Zero-initialised memory is a valid argument.
 void rgm_looks_release(rgm_looks *looks);
 

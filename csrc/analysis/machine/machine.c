@@ -64,6 +64,7 @@ static double of(const share *sum) { return sum->whole > 0 ? sum->part / sum->wh
 static void find_shares(rgm_machine *out, const rgm_pressure *table) {
     share waiting = {0}, steal = {0}, throttled = {0}, involuntary = {0};
     for (size_t i = 0; i < table->rows; i++) {
+        if (rgm_is_of_child(table, i)) continue;
         int64_t interval = RGM_CELL(table, interval_ns, i, 0);
         int64_t running = RGM_CELL(table, running_ns, i, -1), waited = RGM_CELL(table, waiting_ns, i, -1);
         bool known = running >= 0 && waited >= 0;

@@ -23,13 +23,15 @@ static uint64_t key_of(const rgm_view *view, const rgm_lifetime *block, int32_t 
                     : block->stack < 0      ? block->begin < 0 ? THERE_BEFORE : NOT_RECORDED
                     : places->of_stack      ? places->of_stack[block->stack]
                                             : (uint32_t)block->stack;
-    return (uint64_t)(uint16_t)block->device << 32 | what;
+    return (uint64_t)block->place << 32 | what;
 }
 
-static void name_row(const rgm_view *view, const rgm_lifetime *block, int32_t group_by,
-                     const rgm_stack_places *places, rgm_allocations *out, size_t row) {
+static void name_row(const rgm_view *view, const rgm_lifetimes *l, const rgm_lifetime *block,
+                     int32_t group_by, const rgm_stack_places *places, rgm_allocations *out, size_t row) {
     const rgm_run *run = view->run;
-    out->device[row] = block->device;
+    out->device[row] = l->devices[block->place].place.device;
+    out->rank[row] = l->devices[block->place].place.rank;
+    out->process[row] = l->devices[block->place].place.process;
     out->category[row] = block->category;
     if (group_by == BY_SCOPE)
         out->scope[row] = (rgm_name)(key_of(view, block, group_by, places) & UINT32_MAX);
@@ -47,7 +49,7 @@ static void count(int64_t *bytes, int64_t *blocks, int64_t change) {
 }
 
 static void add_block(const rgm_lifetimes *l, const rgm_lifetime *block, rgm_allocations *out, size_t row) {
-    const rgm_memory_device *device = rgm_lifetimes_device(l, block->device);
+    const rgm_memory_device *device = &l->devices[block->place];
     bool lives_on = (size_t)block->end == l->n_events;
     if (block->begin <= device->peak_at && device->peak_at < block->end)
         count(&out->peak_bytes[row], &out->peak_blocks[row], block->bytes);
@@ -82,10 +84,11 @@ rgm_status rgm_allocations_compute(const rgm_view *view, const rgm_policy *polic
     RGM_TRY(rgm_groups_init(&groups, keys, l.n_blocks, err));
     RGM_TRY(rgm_table_rows(&rgm_allocations_desc, out, groups.count, err));
     for (size_t g = 0; g < groups.count; g++) {
-        name_row(view, &l.blocks[groups.items[groups.first[g]]], group_by, &places, out, g);
+        const rgm_lifetime *first = &l.blocks[groups.items[groups.first[g]]];
+        name_row(view, &l, first, group_by, &places, out, g);
         for (uint32_t i = groups.first[g]; i < groups.first[g + 1]; i++)
             add_block(&l, &l.blocks[groups.items[i]], out, g);
-        int64_t peak = rgm_lifetimes_device(&l, out->device[g])->peak;
+        int64_t peak = l.devices[first->place].peak;
         if (peak > 0) out->peak_share[g] = (double)out->peak_bytes[g] / (double)peak;
     }
     return rgm_order_rows(&rgm_allocations_desc, out, compare, NULL, err);

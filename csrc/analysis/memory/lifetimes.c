@@ -11,14 +11,12 @@ void rgm_lifetimes_release(rgm_lifetimes *l) {
     rgm_block_free(l->blocks);
     rgm_block_free(l->live);
     rgm_block_free(l->reserved);
+    rgm_memory_places_release(&l->places);
     rgm_free(l->devices);
     *l = (rgm_lifetimes){0};
 }
 
 // Columns that nobody has filled have no memory.
-static int16_t event_device(const rgm_memory *memory, uint32_t row) {
-    return RGM_CELL(memory, device, row, -1);
-}
 static uint8_t event_action(const rgm_memory *memory, uint32_t row) {
     return RGM_CELL(memory, action, row, 0);
 }
@@ -62,39 +60,15 @@ static rgm_status order_events(rgm_lifetimes *l, rgm_error *err) {
                                    : rgm_error_set(err, RGM_LIMIT, "more than 2^31 events of memory");
 }
 
-// --- devices ----------------------------------------------------------------------------------------------
-
 static rgm_status find_devices(rgm_lifetimes *l, rgm_error *err) {
-    enum { ORDINALS = 65536 };
-    const rgm_run *run = l->run;
-    uint8_t *known = rgm_calloc(ORDINALS, 1);
-    if (!known) return rgm_error_no_memory(err);
-    for (size_t i = 0; i < l->n_events; i++)
-        known[(uint16_t)event_device(&run->memory, l->events[i]) ^ 0x8000u] = 1;
-    for (size_t i = 0; i < run->blocks.rows; i++) known[(uint16_t)run->blocks.device[i] ^ 0x8000u] = 1;
-    for (size_t i = 0; i < run->segments.rows; i++) known[(uint16_t)run->segments.device[i] ^ 0x8000u] = 2;
-    size_t count = 0;
-    for (size_t i = 0; i < ORDINALS; i++) count += known[i] != 0;
-    l->devices = rgm_calloc(count + 1, sizeof *l->devices);
-    for (size_t i = 0; l->devices && i < ORDINALS; i++)
-        if (known[i])
-            l->devices[l->n_devices++] = (rgm_memory_device){.device = (int16_t)((uint16_t)i ^ 0x8000u),
-                                                             .reserved_known = known[i] == 2};
-    rgm_free(known);
-    return l->devices ? RGM_OK : rgm_error_no_memory(err);
-}
-
-static rgm_memory_device *device_of(const rgm_lifetimes *l, int16_t device) {
-    size_t low = 0, high = l->n_devices;
-    while (high - low > 1) {
-        size_t middle = (low + high) / 2;
-        *(l->devices[middle].device <= device ? &low : &high) = middle;
-    }
-    return &l->devices[low];
-}
-
-const rgm_memory_device *rgm_lifetimes_device(const rgm_lifetimes *l, int16_t device) {
-    return device_of(l, device);
+    size_t held = l->n_events + l->run->blocks.rows;
+    RGM_TRY(rgm_memory_places_init(&l->places, l->run, l->events, l->n_events, err));
+    l->devices = rgm_calloc(l->places.count + 1, sizeof *l->devices);
+    if (!l->devices) return rgm_error_no_memory(err);
+    for (size_t i = 0; i < l->places.count; i++) l->devices[i].place = l->places.places[i];
+    for (size_t i = 0; i < l->run->segments.rows; i++)
+        rgm_lifetimes_device(l, held + i)->reserved_known = true;
+    return RGM_OK;
 }
 
 // --- blocks -----------------------------------------------------------------------------------------------
@@ -120,12 +94,6 @@ static int64_t address_of(const happenings *h, uint32_t item) {
                               : l->run->blocks.address[item - l->n_events];
 }
 
-static int16_t device_of_item(const happenings *h, uint32_t item) {
-    const rgm_lifetimes *l = h->lifetimes;
-    return item < l->n_events ? event_device(&l->run->memory, l->events[item])
-                              : l->run->blocks.device[item - l->n_events];
-}
-
 static rgm_status sort_items(happenings *h, int64_t (*key)(const happenings *h, uint32_t item),
                              rgm_error *err) {
     RGM_BLOCK_FREED int64_t *keys = NULL;
@@ -141,7 +109,7 @@ static rgm_status sort_items(happenings *h, int64_t (*key)(const happenings *h, 
     return RGM_OK;
 }
 
-static int64_t device_key(const happenings *h, uint32_t item) { return device_of_item(h, item); }
+static int64_t place_of(const happenings *h, uint32_t item) { return h->lifetimes->places.of[item]; }
 
 static rgm_status collect(happenings *h, rgm_error *err) {
     const rgm_lifetimes *l = h->lifetimes;
@@ -156,7 +124,7 @@ static rgm_status collect(happenings *h, rgm_error *err) {
     for (size_t i = 0; i < run->blocks.rows; i++)
         if (is_held(&run->blocks, i)) h->items[h->n_items++] = (uint32_t)(l->n_events + i);
     RGM_TRY(sort_items(h, address_of, err));
-    return sort_items(h, device_key, err);
+    return sort_items(h, place_of, err);
 }
 
 static void add_block(rgm_lifetimes *l, rgm_lifetime block) { l->blocks[l->n_blocks++] = block; }
@@ -169,7 +137,7 @@ static rgm_lifetime block_of_event(const rgm_lifetimes *l, uint32_t position, in
                           .end = end,
                           .stack = begin >= 0 ? RGM_CELL(memory, stack, row, -1) : -1,
                           .category = RGM_CELL(memory, category, row, 0),
-                          .device = event_device(memory, row),
+                          .place = l->places.of[position],
                           .span = begin >= 0 ? RGM_CELL(memory, span, row, -1) : -1};
 }
 
@@ -193,8 +161,8 @@ static void live_at_address(const happenings *h, size_t first, size_t end) {
             change_without_address(l, item);
         } else if (item >= l->n_events) {
             size_t row = item - l->n_events;
-            rgm_lifetime block = {held_bytes(&run->blocks, row), -1, never, run->blocks.stack[row], 0,
-                                  run->blocks.device[row],       -1};
+            rgm_lifetime block = {
+                held_bytes(&run->blocks, row), -1, never, run->blocks.stack[row], 0, l->places.of[item], -1};
             if (open >= 0) block = block_of_event(l, (uint32_t)open, (int32_t)open, never);
             if (open >= 0 && block.stack < 0) block.stack = run->blocks.stack[row];
             add_block(l, block);
@@ -212,7 +180,7 @@ static void live_at_address(const happenings *h, size_t first, size_t end) {
     }
     if (open < 0) return;
     // Not freed, and not among the blocks that the device holds: it went without an event, at the very end.
-    bool held = !device_of(l, event_device(&run->memory, l->events[open]))->reserved_known;
+    bool held = !rgm_lifetimes_device(l, (size_t)open)->reserved_known;
     add_block(l, block_of_event(l, (uint32_t)open, (int32_t)open, held ? never : never - 1));
 }
 
@@ -220,11 +188,11 @@ static rgm_status find_blocks(rgm_lifetimes *l, rgm_error *err) {
     happenings h = {.lifetimes = l};
     rgm_status status;
     RGM_GOTO(collect(&h, err));
-    RGM_GOTO(room(&l->blocks, h.n_items + l->n_devices, sizeof *l->blocks, err));
+    RGM_GOTO(room(&l->blocks, h.n_items + l->places.count, sizeof *l->blocks, err));
     for (size_t first = 0, end; first < h.n_items; first = end) {
         for (end = first + 1; end < h.n_items; end++)
             if (address_of(&h, h.items[end]) != address_of(&h, h.items[first]) ||
-                device_of_item(&h, h.items[end]) != device_of_item(&h, h.items[first]))
+                place_of(&h, h.items[end]) != place_of(&h, h.items[first]))
                 break;
         live_at_address(&h, first, end);
     }
@@ -262,15 +230,14 @@ static void find_rest(rgm_lifetimes *l, rgm_memory_device *now) {
     const rgm_memory *memory = &l->run->memory;
     for (size_t i = 0; i < l->n_events; i++) {
         int64_t stated = stated_allocated(memory, l->events[i]);
-        rgm_memory_device *device = device_of(l, event_device(memory, l->events[i]));
-        rgm_memory_device *level = &now[device - l->devices];
+        rgm_memory_device *device = rgm_lifetimes_device(l, i), *level = &now[l->places.of[i]];
         level->live_before = rgm_bytes_sum(level->live_before, l->live[i]);
         if (stated < 0 || level->rest_known) continue;
         level->rest_known = true;
         int64_t rest = rgm_bytes_sum(stated, -rgm_bytes_sum(device->live_before, level->live_before));
         if (rest <= 0) continue;
         device->live_before = rgm_bytes_sum(device->live_before, rest);
-        add_block(l, (rgm_lifetime){rest, -1, (int32_t)l->n_events, -1, 0, device->device, -1});
+        add_block(l, (rgm_lifetime){rest, -1, (int32_t)l->n_events, -1, 0, l->places.of[i], -1});
     }
 }
 
@@ -281,19 +248,19 @@ static rgm_status find_levels(rgm_lifetimes *l, rgm_error *err) {
     memset(l->live, 0, l->n_events * sizeof *l->live);
     for (size_t i = 0; i < l->n_blocks; i++) {
         const rgm_lifetime *block = &l->blocks[i];
-        rgm_memory_device *device = device_of(l, block->device);
+        rgm_memory_device *device = &l->devices[block->place];
         int64_t *begin = block->begin < 0 ? &device->live_before : &l->live[block->begin];
         *begin = rgm_bytes_sum(*begin, block->bytes);
         if ((size_t)block->end < l->n_events)
             l->live[block->end] = rgm_bytes_sum(l->live[block->end], -block->bytes);
     }
     for (size_t i = 0; i < run->segments.rows; i++) {
-        rgm_memory_device *device = device_of(l, run->segments.device[i]);
+        rgm_memory_device *device = rgm_lifetimes_device(l, l->n_events + run->blocks.rows + i);
         device->reserved_before =
             rgm_bytes_sum(device->reserved_before, run->segments.bytes[i] > 0 ? run->segments.bytes[i] : 0);
     }
     for (size_t i = 0; i < l->n_events; i++) {
-        rgm_memory_device *device = device_of(l, event_device(&run->memory, l->events[i]));
+        rgm_memory_device *device = rgm_lifetimes_device(l, i);
         device->reserved_before =
             rgm_bytes_sum(device->reserved_before, -change_of_reserved(&run->memory, l->events[i]));
     }
@@ -302,14 +269,13 @@ static rgm_status find_levels(rgm_lifetimes *l, rgm_error *err) {
 
 // Changes become levels; `now` has a row a device.
 static void add_up(rgm_lifetimes *l, rgm_memory_device *now) {
-    for (size_t d = 0; d < l->n_devices; d++) {
+    for (size_t d = 0; d < l->places.count; d++) {
         l->devices[d].peak = l->devices[d].live_before;
         l->devices[d].peak_at = -1;
         now[d] = l->devices[d];
     }
     for (size_t i = 0; i < l->n_events; i++) {
-        rgm_memory_device *device = device_of(l, event_device(&l->run->memory, l->events[i]));
-        rgm_memory_device *level = &now[device - l->devices];
+        rgm_memory_device *device = rgm_lifetimes_device(l, i), *level = &now[l->places.of[i]];
         level->live_before = rgm_bytes_sum(level->live_before, l->live[i]);
         level->reserved_before =
             rgm_bytes_sum(level->reserved_before, change_of_reserved(&l->run->memory, l->events[i]));
@@ -330,7 +296,7 @@ rgm_status rgm_lifetimes_init(rgm_lifetimes *l, const rgm_run *run, rgm_error *e
     RGM_GOTO(find_devices(l, err));
     RGM_GOTO(find_blocks(l, err));
     RGM_GOTO(find_levels(l, err));
-    now = rgm_calloc(l->n_devices + 1, sizeof *now);
+    now = rgm_calloc(l->places.count + 1, sizeof *now);
     RGM_GOTO(now ? RGM_OK : rgm_error_no_memory(err));
     find_rest(l, now);
     add_up(l, now);

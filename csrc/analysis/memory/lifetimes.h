@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 
+#include "analysis/memory/places.h"
 #include "model/run.h"
 
 // Bytes that a damaged file may state add up to the largest number at most.
@@ -33,13 +34,13 @@ typedef struct {
     int32_t end;   // position of the event that freed it, the number of events for never
     int32_t stack; // row of `stacks`, -1 when not known
     rgm_name category;
-    int16_t device;
-    int64_t span; // row of who asked, -1 when not known
+    uint32_t place; // an index of `devices`
+    int64_t span;   // row of who asked, -1 when not known
 } rgm_lifetime;
 
-// What one device has in all.
+// What one place has in all.
 typedef struct {
-    int16_t device;
+    rgm_memory_place place;
     bool reserved_known; // a list of segments says what was reserved at the end
     bool rest_known;     // an event has stated what was allocated in all
     int64_t live_before, reserved_before;
@@ -53,8 +54,8 @@ typedef struct {
     size_t n_events;
     rgm_lifetime *blocks;
     size_t n_blocks;
-    rgm_memory_device *devices; // by ordinal
-    size_t n_devices;
+    rgm_memory_device *devices; // [places.count]
+    rgm_memory_places places;
     int64_t *live;     // [n_events] after each event, of its device
     int64_t *reserved; // the same; -1 when not known
 } rgm_lifetimes;
@@ -62,6 +63,9 @@ typedef struct {
 rgm_status rgm_lifetimes_init(rgm_lifetimes *lifetimes, const rgm_run *run, rgm_error *err) RGM_NODISCARD;
 // Zero-initialised memory is a valid argument.
 void rgm_lifetimes_release(rgm_lifetimes *lifetimes);
-const rgm_memory_device *rgm_lifetimes_device(const rgm_lifetimes *lifetimes, int16_t device);
+// Where the event at a position happened.
+static inline rgm_memory_device *rgm_lifetimes_device(const rgm_lifetimes *lifetimes, size_t position) {
+    return &lifetimes->devices[lifetimes->places.of[position]];
+}
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 
 static uint64_t kind_of_block(const rgm_lifetime *block) {
-    return (uint64_t)(uint16_t)block->device << 32 | block->category;
+    return (uint64_t)block->place << 32 | block->category;
 }
 
 // Fills the levels of each kind of memory on each device: the blocks' own kind decides, so that a block comes
@@ -59,7 +59,9 @@ rgm_status rgm_memory_levels_compute(const rgm_view *view, const rgm_policy *pol
     rgm_status status = rgm_table_rows(&rgm_memory_levels_desc, out, l.n_events, err);
     for (size_t i = 0; status == RGM_OK && i < l.n_events; i++) {
         out->time_ns[i] = memory->time_ns[l.events[i]];
-        out->device[i] = RGM_CELL(memory, device, l.events[i], -1);
+        out->device[i] = rgm_lifetimes_device(&l, i)->place.device;
+        out->rank[i] = rgm_lifetimes_device(&l, i)->place.rank;
+        out->process[i] = rgm_lifetimes_device(&l, i)->place.process;
         out->event[i] = l.events[i];
         out->live[i] = l.live[i];
         out->reserved[i] = l.reserved[i];

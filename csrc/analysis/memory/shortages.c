@@ -8,7 +8,7 @@
 
 typedef struct {
     const rgm_lifetimes *lifetimes;
-    int64_t *given_back; // [n_devices] since the last event of another kind
+    int64_t *given_back; // [places] since the last event of another kind
     rgm_shortages *out;
     rgm_error *err;
 } search;
@@ -22,7 +22,10 @@ static rgm_status add(search *s, size_t position, rgm_shortage shortage, int64_t
     size_t row;
     RGM_TRY(rgm_table_append(&rgm_shortages_desc, out, RGM_ALL_COLUMNS, &row, s->err));
     out->time_ns[row] = memory->time_ns[event];
-    out->device[row] = RGM_CELL(memory, device, event, -1);
+    const rgm_memory_device *device = rgm_lifetimes_device(s->lifetimes, position);
+    out->device[row] = device->place.device;
+    out->rank[row] = device->place.rank;
+    out->process[row] = device->place.process;
     out->shortage[row] = (uint8_t)shortage;
     out->requested[row] = RGM_CELL(memory, bytes, event, -1);
     out->device_free[row] = RGM_CELL(memory, device_free, event, -1);
@@ -41,8 +44,7 @@ static rgm_status look_at(search *s, size_t position) {
     const rgm_lifetimes *l = s->lifetimes;
     const rgm_memory *memory = &l->run->memory;
     uint32_t event = l->events[position];
-    const rgm_memory_device *device = rgm_lifetimes_device(l, RGM_CELL(memory, device, event, -1));
-    int64_t *back = &s->given_back[device - l->devices], before = *back;
+    int64_t *back = &s->given_back[l->places.of[position]], before = *back;
     uint8_t action = RGM_CELL(memory, action, event, 0);
     *back = 0;
     switch (action) {
@@ -69,7 +71,7 @@ rgm_status rgm_shortages_compute(const rgm_view *view, const rgm_policy *policy,
     search s = {.lifetimes = &l, .out = out, .err = err};
     rgm_status status;
     RGM_TRY(rgm_lifetimes_init(&l, view->run, err));
-    s.given_back = rgm_calloc(l.n_devices + 1, sizeof *s.given_back);
+    s.given_back = rgm_calloc(l.places.count + 1, sizeof *s.given_back);
     RGM_GOTO(s.given_back ? RGM_OK : rgm_error_no_memory(err));
     RGM_GOTO(rgm_table_rows(&rgm_shortages_desc, out, 0, err));
     for (size_t i = 0; i < l.n_events; i++) RGM_GOTO(look_at(&s, i));

@@ -95,9 +95,7 @@ static rgm_status merge_steps(stepping *s, rgm_error *err) {
 
 static rgm_status find_steps(stepping *s, rgm_error *err) {
     const rgm_view *view = s->view;
-    RGM_TRY(RGM_ROWS(s->numbers, view->n_strings, err));
-    for (size_t i = 0; i < view->n_strings; i++)
-        s->numbers[i] = rgm_step_number(rgm_view_text(view, (rgm_name)i));
+    RGM_TRY(rgm_links_step_numbers(view->run, &s->numbers, err));
     for (int fill = 0; fill < 2; fill++) {
         s->count = 0;
         for (size_t row = 0; row < view->n_spans; row++) {

@@ -11,7 +11,10 @@
     X(i64, live, "bytes", 0, "What blocks in use hold after it on that device, as asked for.")               \
     X(i64, reserved, "bytes", -1, "What the allocator has reserved there after it, -1 when not known.")      \
     X(name, category, "", 0, "Of what the memory of the event is, \"\" when not known.")                     \
-    X(i64, live_of_category, "bytes", 0, "What blocks in use of that category hold after it on that device.")
+    X(i64, live_of_category, "bytes", 0,                                                                     \
+      "What blocks in use of that category hold after it on that device.")                                   \
+    X(i32, rank, "", -1, "Rank whose memory it is, in a run of several; -1 elsewhere.")                      \
+    X(i64, process, "", -1, "Process whose memory it is, in a run of several without ranks; -1 elsewhere.")
 
 // Result of the allocations analysis: one row is who asked, or what for, on one device.
 #define RGM_ALLOCATIONS(X)                                                                                   \
@@ -31,7 +34,9 @@
     X(i64, allocated_bytes, "bytes", 0, "Asked for within the recording.")                                   \
     X(i64, allocations, "", 0, "How often.")                                                                 \
     X(i64, kept_bytes, "bytes", 0, "Asked for within the recording and live at its end: growth.")            \
-    X(i64, kept_blocks, "", 0, "Blocks of that.")
+    X(i64, kept_blocks, "", 0, "Blocks of that.")                                                            \
+    X(i32, rank, "", -1, "Rank whose memory it is, in a run of several; -1 elsewhere.")                      \
+    X(i64, process, "", -1, "Process whose memory it is, in a run of several without ranks; -1 elsewhere.")
 
 // Result of the pools analysis: one row is a device, or a pool, stream and size class of it.
 #define RGM_POOLS(X)                                                                                         \
@@ -73,7 +78,9 @@
     X(name, function, "", 0, "Innermost function that asked, \"\" when not known.")                          \
     X(name, file, "", 0, "Its file.")                                                                        \
     X(i32, line, "", -1, "Its line, -1 when not known.")                                                     \
-    X(i32, stack, "", -1, "Row in `stacks`, -1 when not known.")
+    X(i32, stack, "", -1, "Row in `stacks`, -1 when not known.")                                             \
+    X(i32, rank, "", -1, "Rank whose memory it is, in a run of several; -1 elsewhere.")                      \
+    X(i64, process, "", -1, "Process whose memory it is, in a run of several without ranks; -1 elsewhere.")
 
 #define RGM_MEMORY_RESULTS(X)                                                                                \
     X(memory_levels, RGM_MEMORY_LEVELS, "What lived and was reserved after each event of an allocator.")     \

@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..system.text import amount
+from .memory_place import place_of, place_text
 from .verb import LISTED, Column, Verb
+
+OWNER = (Column("rank", "rank"), Column("process", "process"))
 
 
 def _describe_peak(rows: Sequence[dict[str, Any]]) -> list[str]:
     lines = []
-    for device in sorted({row["device"] for row in rows}):
-        of_device = [row for row in rows if row["device"] == device]
-        peak, end = (sum(row[name] for row in of_device) for name in ("peak_bytes", "end_bytes"))
-        where = "the host" if device < 0 else f"device {device}"
+    for place in sorted({place_of(row) for row in rows}):
+        of_place = [row for row in rows if place_of(row) == place]
+        peak, end = (sum(row[name] for row in of_place) for name in ("peak_bytes", "end_bytes"))
+        where = ("the " if place[0] < 0 else "") + place_text(of_place[0])
         lines.append(f"at most {amount(peak)} lived on {where} at once, {amount(end)} at the end")
     return lines
 
@@ -25,6 +28,7 @@ VERBS = (
         "who asked for the memory that lived at the peak and at the end",
         (
             Column("device", "device"),
+            *OWNER,
             Column("peak_bytes", "at peak", "bytes", adds=True),
             Column("peak_share", "share", "share", adds=True),
             Column("peak_blocks", "blocks", adds=True),
@@ -82,6 +86,7 @@ VERBS = (
         (
             Column("time_ns", "at", "at"),
             Column("device", "device"),
+            *OWNER,
             Column("shortage", "what", "code:SHORTAGES"),
             Column("requested", "asked for", "bytes"),
             Column("device_free", "device had", "bytes"),

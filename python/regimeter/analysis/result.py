@@ -79,7 +79,7 @@ class Result(Sequence[dict[str, Any]]):
     def values(self, column: str, first: int = 0, last: int | None = None) -> list[Any]:
         """Return a column from row `first` to before row `last`, with names and codes as text."""
         last = len(self) if last is None else last
-        cells: list[Any] = getattr(self.table, column)[first:last].tolist()
+        cells: list[Any] = memoryview(self.table.column(column))[first:last].tolist()
         kind = self.types[column]
         if kind == "name":
             run = self.other if column in self._of_other and self.other is not None else self.run
@@ -152,6 +152,8 @@ class Result(Sequence[dict[str, Any]]):
         rows = list(self)
         found |= self.verb.keyed(rows) if self.verb.keyed else {"rows": rows}
         found["anomalies"] = anomalies_of(self.run)
+        if self.other is not None:
+            found["baseline_anomalies"] = anomalies_of(self.other)
         if self.left_out:
             found |= {"left_out": self.left_out, "others": self.others()}
         return found

@@ -17,7 +17,7 @@ from .common import next_step, number, port
 from .environment import environment_of
 from .errors import CommandError
 from .program import command_of
-from .record import RESIDENT_MS, add_budget_option
+from .record import add_budget_option
 from .reservation import reserve
 from .watching import ALERTED, add_options, address_of, remarks, signals_of, watch_of
 
@@ -98,7 +98,7 @@ def _watched(
     if not quiet:
         lines = [monitor.url, f"live page: {monitor.page_url}"]
         print(*(f"regimeter: {line}" for line in lines), sep="\n", file=sys.stderr, flush=True)
-    interval_ns = round(RESIDENT_MS * 1e6)
+    samples = supervise.beside_a_profiler()
     return supervise.run_child(
-        command, environment_of(options, file), interval_ns, lambda pid: monitor.start(pid, file), taken
+        command, environment_of(options, file), samples, lambda pid: monitor.start(pid, file), taken
     )

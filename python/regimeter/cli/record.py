@@ -31,8 +31,7 @@ USAGE = "regimeter record [-o RUN] [--html OUT] [options] [--] (SCRIPT | COMMAND
 Launch = Callable[
     [dict[str, Any], list[str], str, int], contextlib.AbstractContextManager[tuple[list[str], dict[str, str]]]
 ]
-INTERVAL_MS = 10.0
-RESIDENT_MS = 100.0  # where a profiler in the program reads it, too
+INTERVAL_NS = 10_000_000
 FAILED = 1
 DESCRIPTION = """\
 Runs the program as `python SCRIPT ARGS` would: same arguments, streams, exit code and signals. Profilers of the
@@ -213,12 +212,12 @@ def run(arguments: argparse.Namespace) -> int:
         launch = launch_counted
     options = _options(arguments, name)  # what is wrong with them is said before there is a file
     reserved = reserve(arguments.output, name)
-    interval_ms = _resident_ms(arguments, options)
+    samples = _samples(arguments, options)
     with (
         launch(options, command, reserved.file, arguments.layout or 1) as (started, environment),
         Ahead(needed_at_the_end) as ahead,
     ):
-        outcome = supervise.run_child(started, environment, round(interval_ms * 1e6), ahead.begin)
+        outcome = supervise.run_child(started, environment, samples, ahead.begin)
     whole = False
     try:
         from .outcome import Recording  # when the program has ended, see there
@@ -244,11 +243,11 @@ def needed_at_the_end() -> Iterator[object]:
     yield import_module("..analysis.catalog", __package__).find_verbs()
 
 
-def _resident_ms(arguments: argparse.Namespace, options: dict[str, Any]) -> float:
-    """Return how often the program's memory is read from here, which is of use where nothing is recorded in it."""
-    if arguments.interval is None:
-        return RESIDENT_MS if begins_inside(options) else INTERVAL_MS
-    return float(arguments.interval)
+def _samples(arguments: argparse.Namespace, options: dict[str, Any]) -> supervise.MemorySamples:
+    """Return the program's memory as it is read from here, which is of use where nothing is recorded in it."""
+    if arguments.interval is None and begins_inside(options):
+        return supervise.beside_a_profiler()
+    return supervise.MemorySamples(INTERVAL_NS if arguments.interval is None else round(arguments.interval * 1e6))
 
 
 def _place(file: str) -> str:
@@ -263,7 +262,7 @@ def record(program: list[str], output: str | None, options: dict[str, Any]) -> "
     command, name = command_of(program, "record", USAGE)
     reserved = reserve(output, name)
     stated = {told.FILE: os.path.abspath(reserved.file), told.OPTIONS: json.dumps(options)}
-    outcome = supervise.run_child(command, {**os.environ, **stated}, round(INTERVAL_MS * 1e6))
+    outcome = supervise.run_child(command, {**os.environ, **stated}, supervise.MemorySamples(INTERVAL_NS))
     from .outcome import Recording  # as above
 
     return Recording(reserved, outcome, command, name), 128 + outcome.killed_by if outcome.killed_by else outcome.code

@@ -32,18 +32,30 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signa
 CANNOT_START = 127
 MAX_SAMPLES = 200_000
 HEARTBEAT_NS = 100_000_000
+SELDOM_NS = 1_000_000_000
 ECHO_S = 1.0
 REST_S = 3600.0  # without samples of memory
 
 
 class MemorySamples:
-    """Resident set of the child over time: a value when it has changed, at the latest after HEARTBEAT_NS."""
+    """Resident set of the child over time: a value when it has changed, at the latest after HEARTBEAT_NS.
 
-    __slots__ = ("bytes", "interval_ns", "time_ns")
+    interval_ns: between two looks. longest_ns: the longer the child has run, the rarer they come, up to this far apart:
+    where a profiler in the program looks too, they serve only what that could not keep.
+    """
 
-    def __init__(self, interval_ns: int) -> None:
+    __slots__ = ("bytes", "interval_ns", "longest_ns", "time_ns")
+
+    def __init__(self, interval_ns: int, longest_ns: int = 0) -> None:
         self.time_ns, self.bytes = array("q"), array("q")
-        self.interval_ns = interval_ns
+        self.interval_ns, self.longest_ns = interval_ns, longest_ns
+
+    def pause_s(self) -> float:
+        """Return how long until the next look: the interval, or a tenth of the time so far where that is more."""
+        if self.interval_ns <= 0:
+            return REST_S
+        tenth_ns = (self.time_ns[-1] - self.time_ns[0]) // 10 if self.time_ns else 0
+        return max(self.interval_ns, min(tenth_ns, self.longest_ns)) / 1e9
 
     def add(self, now_ns: int, resident: int) -> None:
         """Keep a value; a long run keeps every second one of what it has, and samples half as often from then on."""
@@ -54,6 +66,11 @@ class MemorySamples:
         if len(self.bytes) >= MAX_SAMPLES:
             self.time_ns, self.bytes = self.time_ns[::2], self.bytes[::2]
             self.interval_ns *= 2
+
+
+def beside_a_profiler() -> MemorySamples:
+    """Return samples of a program whose own profiler reads its memory, too: a few a second are enough from here."""
+    return MemorySamples(HEARTBEAT_NS, SELDOM_NS)
 
 
 class Outcome(NamedTuple):
@@ -77,14 +94,15 @@ class Outcome(NamedTuple):
 def run_child(
     command: list[str],
     environment: Mapping[str, str],
-    interval_ns: int,
+    samples: MemorySamples,
     started: Callable[[int], None] | None = None,
     taken: Mapping[int, Callable[[], None]] | None = None,
 ) -> Outcome:
     """Run the command to its end; the environment names the recording's file.
 
-    started: called with the process id as soon as there is one; what it starts must leave signals alone. taken: of
-    FORWARDED, the signals that are for us and not passed on, with what is called then.
+    samples: where the child's memory over time goes. started: called with the process id as soon as there is one; what
+    it starts must leave signals alone. taken: of FORWARDED, the signals that are for us and not passed on, with what is
+    called then.
     """
     own_group = not _has_terminal()
     sys.stdout.flush()
@@ -105,7 +123,6 @@ def run_child(
                 os.setpgid(pid, pid)
         if started is not None:
             started(pid)
-        samples = MemorySamples(interval_ns=interval_ns)
         status = _wait(pid, waited, own_group, samples, taken or {})
         end_ns = time.monotonic_ns()
     finally:
@@ -181,7 +198,7 @@ def _wait(
     while True:
         if memory is not None:
             samples.add(time.monotonic_ns(), memory.read())
-        told = _core.next_signal(waited, samples.interval_ns / 1e9 if memory is not None else REST_S)
+        told = _core.next_signal(waited, samples.pause_s())
         if told is None:
             continue
         number, code, sender = told

@@ -146,7 +146,8 @@ def judge_against_history(
     key = key_of(facts_of(current.environments))
     if confirm is not None and key_of(facts_of(confirm.environments)) != key:
         raise ValueError("the confirming run was made in another environment than the first")
-    known = all_series(history, metric=metric, branch=branch, environment=key, before=before, limit=None)
+    judged = current.launches + (confirm.launches if confirm is not None else [])
+    known = all_series(history, metric=metric, branch=branch, environment=key, before=before, without=judged)
     sides = [side.metrics.get(metric, Samples()) for side in (current, confirm) if side is not None]
     values = [{name: _value(parts) for name, parts in side.launches.items()} for side in sides]
     found = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How an operation went over the runs of a branch, and where it changed its level."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from .. import _core
 from . import schema
 from .baselines import Accepted
 from .database import transaction
-from .store import History, RunRow, digest_of
+from .store import History, RunRow, copies, digest_of
 
 # Of a change point; a gate on history needs this to be rare (see benchmarks/gate/change_points.py).
 ALPHA = 0.01
@@ -121,15 +121,19 @@ def all_series(
     operation: str | None = None,
     limit: int | None = None,
     before: RunRow | None = None,
+    without: Iterable[str] = (),
 ) -> dict[tuple[str, str], Series]:
-    """Return the series of all operations (or one) by environment and name, changes not looked for."""
+    """Return the series of all operations (or one) by environment and name, changes not looked for.
+
+    A run that was kept twice is one point. without: processes whose runs are left out, as `Side.launches` names them.
+    """
     runs = history.runs(branch=branch, environment=environment, states=("recorded", "clean", "regressed"))
     if before is not None:
         runs = [row for row in runs if row.id < before.id]
-    if limit is not None and operation is None:
-        runs = runs[:limit]
-    by_id = {row.id: row for row in runs}
     with transaction(history.engine) as connection:
+        again = copies(connection, [row.id for row in runs], without)
+        runs = [row for row in runs if row.id not in again]
+        by_id = {row.id: row for row in (runs if operation is not None else runs[:limit])}
         values = _values(connection, metric, operation, list(by_id))
         regressed = _regressed(connection, metric)
         accepted = Accepted.read(connection)

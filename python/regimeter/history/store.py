@@ -356,11 +356,30 @@ def _rows(connection: sa.Connection, *wanted: sa.ColumnElement[bool], limit: int
     return [RunRow(**row._mapping) for row in connection.execute(query)]
 
 
+def copies(connection: sa.Connection, runs: Iterable[int], known: Iterable[str] = ()) -> set[int]:
+    """Return which of the runs are of processes that an earlier one of them has, or that are known: they count once."""
+    wanted, seen, found = sorted(runs), set(known), set[int]()
+    for start in range(0, len(wanted), CHUNK):
+        columns = schema.run.c
+        query = sa.select(columns.id, columns.details).where(columns.id.in_(wanted[start : start + CHUNK]))
+        for number, details in connection.execute(query.order_by(columns.id)):
+            launches = _launches(json.loads(details))
+            if launches and seen.issuperset(launches):
+                found.add(int(number))
+            seen.update(launches)
+    return found
+
+
+def _launches(details: Mapping[str, Any]) -> list[str]:
+    found: list[str] = details.get("launches", [])  # a run that was kept by an earlier release has none
+    return found
+
+
 def _read(connection: sa.Connection, run: RunRow, side: Side) -> None:
     details = json.loads(
         connection.execute(sa.select(schema.run.c.details).where(schema.run.c.id == run.id)).scalar_one()
     )
-    launches = details.get("launches", [])  # a run that was kept by an earlier release has none
+    launches = _launches(details)
     again = [launch for launch in launches if launch in side.launches]
     if again and len(again) == len(launches):
         side.warnings.append(f"{side.label}: run {run.id} is of the same process as an earlier one: it counts once")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
+from ..analysis.memory_place import PLACE, place_of
 from ..run.environment import drawn_bytes
 from ..system.arrays import distinct_pairs, np
 from ..system.text import amount
@@ -31,19 +32,20 @@ def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
     """Return {format, version, file, devices, readings, allocations, growth, categories, kinds, scopes, cuda_pools,
     pools, shortages}.
 
-    Ready for JSON. readings: of a recording {device, peak_bytes, peak_ns, start_bytes, end_bytes, count, timeline:
-    [{time_ns, live, reserved}]}, of the host the resident set of the process, of a device what torch's allocator had
-    given out. drawn_bytes: of how many bytes one was drawn, where blocks are a sample (`record --memory`) and rows
-    by lines of the program; else None. The rest is of allocations:
+    Ready for JSON. readings: of a recording {device, rank, process, peak_bytes, peak_ns, start_bytes, end_bytes, count,
+    timeline: [{time_ns, live, reserved}]}, of the host the resident set of the process, of a device what torch's
+    allocator had given out. drawn_bytes: of how many bytes one was drawn, where blocks are a sample (`record --memory`)
+    and rows by lines of the program; else None. The rest is of allocations:
 
-    devices: [{device, peak_bytes, peak_ns (since the start of the run), start_bytes, end_bytes, reserved_bytes (most,
-    None where not known), events, timeline: [{time_ns, live, reserved}]}]; of many events the timeline has the
-    extremes. kinds: the same {device, category, peak_bytes, end_bytes, timeline: [{time_ns, live}]} of each kind of
-    memory that the recording tells apart. scopes: {device, scope, ...} of `regimeter allocations --by scope`, where the
-    recording says which scope or operator asked. cuda_pools: [{device, pool (its address), peak_bytes, end_bytes,
-    peak_used_bytes, end_used_bytes, allocations}] of pools of CUDA, sizes None where not known. allocations and growth
-    are rows of `regimeter allocations`, most bytes at the peak or most growth first,
-    with `stack` as text, the innermost function first. ValueError where nothing is known of memory.
+    devices: [{device, rank, process, peak_bytes, peak_ns (since the start of the run), start_bytes, end_bytes,
+    reserved_bytes (most, None where not known), events, timeline: [{time_ns, live, reserved}]}]; of many events the
+    timeline has the extremes. rank and process tell whose memory it is in a run of several, and are -1 elsewhere; rows
+    of allocations have them, too. kinds: the same {device, rank, process, category, peak_bytes, end_bytes, timeline:
+    [{time_ns, live}]} of each kind of memory that the recording tells apart. scopes: {device, scope, ...} of
+    `regimeter allocations --by scope`, where the recording says which scope or operator asked. cuda_pools: [{device,
+    pool (its address), peak_bytes, end_bytes, peak_used_bytes, end_used_bytes, allocations}] of pools of CUDA, sizes
+    None where not known. allocations and growth are rows of `regimeter allocations`, most bytes at the peak or most
+    growth first, with `stack` as text, the innermost function first. ValueError where nothing is known of memory.
     """
     readings = _readings(run)
     if not readings and not has_allocations(run):
@@ -112,12 +114,28 @@ def _known(row: dict[str, Any]) -> dict[str, Any]:
     return row | unknown
 
 
+def _rows_by(*columns: Any) -> dict[tuple[int, ...], Any]:
+    """Return the rows of each combination of values, in the order of these and of the rows."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:  # few values each
+        values = np.unique(column)
+        code = code * len(values) + np.searchsorted(values, column)
+    order = np.argsort(code, kind="stable")
+    _, first = np.unique(code[order], return_index=True)
+    return {tuple(int(column[at[0]]) for column in columns): at for at in np.split(order, first[1:]) if len(at)}
+
+
 def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     levels = run.analyse("memory_levels")
     found = []
-    for device in sorted({*levels.device.tolist(), *run.tables.segments.device.tolist()}):
-        of_device = [row for row in rows if row["device"] == device]
-        at = np.flatnonzero(levels.device == device)
+    events = _rows_by(*(getattr(levels, name) for name in PLACE))
+    asked: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        asked.setdefault(place_of(row), []).append(row)
+    held_alone = {(device, -1, -1) for device in run.tables.segments.device.tolist()}
+    for place in sorted({*events, *held_alone}):
+        device, of_device = place[0], asked.get(place, [])
+        at = events.get(place, np.zeros(0, dtype=np.intp))
         live, reserved = levels.live[at], levels.reserved[at]
         peak = sum(row["peak_bytes"] for row in of_device)
         first = np.flatnonzero(live == peak)
@@ -129,7 +147,7 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         most = int(reserved.max()) if reserved.max(initial=-1) >= 0 else held
         found.append(
             {
-                "device": device,
+                **dict(zip(PLACE, place, strict=True)),
                 "peak_bytes": peak,
                 "peak_ns": int(levels.time_ns[at[first[0]]]) - run.start_ns if len(first) else None,
                 "end_bytes": sum(row["end_bytes"] for row in of_device),
@@ -146,15 +164,14 @@ def _kinds(run: "Run") -> list[dict[str, Any]]:
     """Return the level of each kind of memory on each device over time; [] where no kinds are told apart."""
     levels = run.analyse("memory_levels")
     found = []
-    for device, category in sorted(set(zip(levels.device.tolist(), levels.category.tolist(), strict=True))):
+    for (*place, category), at in _rows_by(*(getattr(levels, name) for name in (*PLACE, "category"))).items():
         if not category:
             continue
-        at = np.flatnonzero((levels.device == device) & (levels.category == category))
         live, time_ns = levels.live_of_category[at], levels.time_ns[at] - run.start_ns
         points = _timeline(time_ns, live, np.full(len(at), -1))
         found.append(
             {
-                "device": device,
+                **dict(zip(PLACE, place, strict=True)),
                 "category": run.string(category),
                 "peak_bytes": int(live.max()),
                 "end_bytes": int(live[-1]),
@@ -196,18 +213,20 @@ def _known_or_none(size: Any) -> int | None:
 def _readings(run: "Run") -> list[dict[str, Any]]:
     """Return what was read of the process and of devices while it ran; the first reading is the start."""
     memory = run.memory
-    is_reading = memory.action == _core.MEMORY_ACTIONS.index("sample")
+    rows = np.flatnonzero(memory.action == _core.MEMORY_ACTIONS.index("sample"))
+    places = _places_of_readings(run, rows)
     found = []
-    for device in sorted(set(memory.device[is_reading].tolist())):
-        levels = memory.bytes if device < 0 else memory.allocated
-        at = np.flatnonzero(is_reading & (memory.device == device) & (levels >= 0))
+    for place, at_place in _rows_by(*places).items():
+        levels = memory.bytes if place[0] < 0 else memory.allocated
+        at = rows[at_place]
+        at = at[levels[at] >= 0]
         if not len(at):
             continue
         live, time_ns = levels[at], memory.time_ns[at] - run.start_ns
         most = int(np.argmax(live))
         found.append(
             {
-                "device": device,
+                **dict(zip(PLACE, place, strict=True)),
                 "peak_bytes": int(live[most]),
                 "peak_ns": int(time_ns[most]),
                 "start_bytes": int(live[0]),
@@ -217,6 +236,18 @@ def _readings(run: "Run") -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _places_of_readings(run: "Run", rows: Any) -> tuple[Any, ...]:
+    """Return the columns PLACE of readings; a rank or process, where lanes tell whose they are, in a run of several."""
+    lane = run.memory.lane[rows]
+    known = lane >= 0
+    rank, process = np.full(len(rows), -1), np.full(len(rows), -1)
+    rank[known] = run.lanes.rank[lane[known]]
+    process[known] = np.where(rank[known] < 0, run.lanes.process[lane[known]], -1)
+    if len({*zip(rank[known].tolist(), process[known].tolist(), strict=True)}) < 2:
+        rank[:], process[:] = -1, -1
+    return run.memory.device[rows], rank, process
 
 
 def _timeline(time_ns: Any, live: Any, reserved: Any) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 """What a run says of memory as the data of a page: levels, who asked, growth, the segments and their blocks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.memory_place import place_of, place_text
 from ..system.arrays import np
 from ..system.text import amount, duration, percent
 from .document import TEXT, Column, Section, document, first, levels, table
@@ -13,6 +14,7 @@ from .memory_run import THERE_BEFORE, UNRECORDED, asked_by, has_allocations, mem
 if TYPE_CHECKING:
     from ..public.run import Run
 
+DRAWN = 8  # places whose levels are drawn, largest peaks
 SEGMENTS = 60  # largest first; the rest is in `regimeter pools`
 FOLDERS = re.compile(r".*[/\\]")  # before the name of a file
 READ = ("allocated", "resident set")  # on a device, on the host
@@ -25,7 +27,7 @@ NOBODY = (UNRECORDED, THERE_BEFORE, OTHERS)  # parts of the peak that name no ca
 def memory_run_data(run: "Run", name: str) -> Section:
     """Return the page's data. ValueError where nothing is known of memory."""
     found = memory_document(run, name)
-    sections = [_device(one) for one in found["devices"]] + [_read(one) for one in found["readings"]]
+    sections = _drawn(found["devices"], _device) + _drawn(found["readings"], _read)
     sections += [_readings(found["readings"])] if found["readings"] else []
     if has_allocations(run):
         sections += _allocated(run, found)
@@ -33,7 +35,7 @@ def memory_run_data(run: "Run", name: str) -> Section:
 
 
 def _allocated(run: "Run", found: Row) -> list[Section]:
-    maps = [_segments(run, one["device"]) for one in found["devices"]]
+    maps = [_segments(run, one) for one in found["devices"]]
     return [
         _figures(found["devices"]),
         _categories(found["categories"]),
@@ -55,13 +57,13 @@ def _first(found: Row) -> Section:
     """Return the largest peak and who asked for it; the bar has what it was for, else who asked."""
     title = "What memory was used for"
     place = max(found["devices"] or found["readings"], key=lambda one: one["peak_bytes"])
-    device, peak = place["device"], place["peak_bytes"]
-    what = "The process" if device < 0 else _place(device)
+    peak = place["peak_bytes"]
+    what = "The process" if place["device"] < 0 and max(place_of(place)[1:]) < 0 else _place(place)
     when = "" if place["peak_ns"] is None else f" after {duration(place['peak_ns'] / 1e6)}"
     sample = "" if found["drawn_bytes"] is None else f" {sample_text(found['drawn_bytes'])}"
     ends = f"At the end it is {amount(place['end_bytes'])}.{sample}"
-    asked = [row for row in found["allocations"] if row["device"] == device and row["peak_bytes"]]
-    kinds = [row for row in found["categories"] if row["device"] == device and row["peak_bytes"]]
+    asked = [row for row in found["allocations"] if place_of(row) == place_of(place) and row["peak_bytes"]]
+    kinds = [row for row in found["categories"] if place_of(row) == place_of(place) and row["peak_bytes"]]
     parts = {row["category"] or "not said": row["peak_bytes"] for row in kinds}
     by_kind = len(parts) > 1
     parts = parts if by_kind else _by_caller(asked, peak)
@@ -92,12 +94,13 @@ def _by_caller(asked: Sequence[Row], peak: int) -> dict[str, float]:
 # --- over time --------------------------------------------------------------------------------------------------------
 
 
-def _place(device: int) -> str:
-    return "Host" if device < 0 else f"Device {device}"
+def _place(row: Row) -> str:
+    text = place_text(row)
+    return text[0].upper() + text[1:]
 
 
-def _key(device: int) -> str:
-    return "host" if device < 0 else f"device-{device}"
+def _key(row: Row) -> str:
+    return place_text(row).replace(" ", "-")
 
 
 def _series(name: str, points: Sequence[Row], key: str = "live", steps: bool = True) -> Section:
@@ -106,26 +109,35 @@ def _series(name: str, points: Sequence[Row], key: str = "live", steps: bool = T
     return {"name": name, "time_ns": times, "value": [point[key] for point in known], "steps": steps}
 
 
+def _drawn(rows: Sequence[Row], draw: Callable[[Row], Section]) -> list[Section]:
+    """Return a section for each; of many ranks for those with the largest peaks."""
+    largest = {place_of(row) for row in sorted(rows, key=lambda row: -row["peak_bytes"])[:DRAWN]}
+    sections = [draw(row) for row in rows if place_of(row) in largest]
+    if len(rows) > DRAWN:
+        sections[0]["note"] = f"Drawn are the {DRAWN} of {len(rows):,} with the largest peaks; all are in the tables."
+    return sections
+
+
 def _device(one: Row) -> Section:
     shown = [_series("allocated", one["timeline"]), _series("reserved", one["timeline"], "reserved")]
     drawn = [series for series in shown if len(series["time_ns"]) > 1]
-    title = f"{_place(one['device'])}: allocated over time"
-    return levels(f"levels-{_key(one['device'])}", title, drawn, nothing="No allocation was recorded.")
+    title = f"{_place(one)}: allocated over time"
+    return levels(f"levels-{_key(one)}", title, drawn, nothing="No allocation was recorded.")
 
 
 def _read(one: Row) -> Section:
     what = READ[one["device"] < 0]
     drawn = [_series(what, one["timeline"], steps=False)] if len(one["timeline"]) > 1 else []
-    title = f"{_place(one['device'])}: {what} over time"
-    return levels(f"levels-read-{_key(one['device'])}", title, drawn, nothing="It was read once only.")
+    title = f"{_place(one)}: {what} over time"
+    return levels(f"levels-read-{_key(one)}", title, drawn, nothing="It was read once only.")
 
 
 def _kinds(kinds: Sequence[Row]) -> Section:
-    several = len({one["device"] for one in kinds}) > 1
+    several = len({place_of(one) for one in kinds}) > 1
     ordered = sorted(kinds, key=lambda one: -one["peak_bytes"])
-    names = [f"{_place(one['device'])}, {one['category']}" if several else one["category"] for one in ordered]
+    names = [f"{_place(one)}, {one['category']}" if several else one["category"] for one in ordered]
     drawn = [_series(name, one["timeline"]) for name, one in zip(names, ordered, strict=True)]
-    places = ", ".join(dict.fromkeys(_place(one["device"]) for one in kinds))
+    places = ", ".join(dict.fromkeys(_place(one) for one in kinds))
     note = "The kinds with the largest peaks first."
     return levels("kinds", f"{places}: each kind of memory over time", drawn, note=note)
 
@@ -134,7 +146,7 @@ def _kinds(kinds: Sequence[Row]) -> Section:
 
 
 def _devices(rows: Sequence[Row]) -> Column:
-    return Column("device", TEXT, [_place(row["device"]) for row in rows], "Where the memory is")
+    return Column("device", TEXT, [_place(row) for row in rows], "Where the memory is")
 
 
 def _sizes(rows: Sequence[Row], heading: str, name: str, doc: str) -> Column:
@@ -156,7 +168,7 @@ def _callers(rows: Sequence[Row]) -> Column:
 
 def _readings(rows: Sequence[Row]) -> Section:
     columns = [
-        Column("of", TEXT, [f"{_place(row['device'])}, {READ[row['device'] < 0]}" for row in rows], "What was read"),
+        Column("of", TEXT, [f"{_place(row)}, {READ[row['device'] < 0]}" for row in rows], "What was read"),
         _sizes(rows, "peak", "peak_bytes", "The largest reading"),
         _times(rows, "peak at", "peak_ns"),
         _sizes(rows, "at the start", "start_bytes", "The first reading"),
@@ -264,9 +276,9 @@ def _shortages(rows: Sequence[Row]) -> Section:
 # --- segments ---------------------------------------------------------------------------------------------------------
 
 
-def _segments(run: "Run", device: int) -> Section | None:
+def _segments(run: "Run", one: Row) -> Section | None:
     """Return the largest segments of a device with the blocks in use that lie in them; None where it has none."""
-    segments, blocks = run.tables.segments, run.tables.blocks
+    segments, blocks, device = run.tables.segments, run.tables.blocks, one["device"]
     rows = np.flatnonzero(segments.device == device)
     if not len(rows):
         return None
@@ -283,5 +295,5 @@ def _segments(run: "Run", device: int) -> Section | None:
     largest = f", the {SEGMENTS} largest" if len(rows) > SEGMENTS else ""
     widest = amount(drawn[0]["bytes"])
     note = f"{len(rows):,} segments at the end{largest}: filled what blocks in use hold, the widest {widest}."
-    return {"id": f"segments-{_key(device)}", "title": f"{_place(device)}: segments and the blocks in use",
+    return {"id": f"segments-{_key(one)}", "title": f"{_place(one)}: segments and the blocks in use",
             "form": "segments", "note": note, "segments": drawn}  # fmt: skip

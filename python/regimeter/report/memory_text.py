@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from ..analysis.memory_place import owner_text, place_text
 from ..system.text import UNAVAILABLE, amount, duration, percent, printable
 from .memory_run import asked_by, sample_text
 
@@ -15,24 +16,27 @@ def run_text(document: dict[str, Any]) -> str:
     if document["drawn_bytes"] is not None:
         lines += [sample_text(document["drawn_bytes"]), ""]
     for row in document["devices"]:
-        where = "host" if row["device"] < 0 else f"device {row['device']}"
+        where = place_text(row)
         when = "" if row["peak_ns"] is None else f" after {duration(row['peak_ns'] / 1e6)}"
         pool = "" if row["reserved_bytes"] is None else f", reserved at most {amount(row['reserved_bytes'])}"
         lines.append(f"{where}: peak {amount(row['peak_bytes'])}{when}, at the end {amount(row['end_bytes'])}{pool}")
     for row in document["readings"]:
-        what = "the process" if row["device"] < 0 else f"device {row['device']}"
+        what = place_text(row) if row["device"] >= 0 else owner_text(row) or "the process"
         lines.append(
             f"{what}: peak {amount(row['peak_bytes'])} after {duration(row['peak_ns'] / 1e6)}, at the start"
             f" {amount(row['start_bytes'])}, at the end {amount(row['end_bytes'])}"
         )
     lines += [_pool(row) for row in document["pools"]]
     lines += [_cuda_pool(row) for row in document["cuda_pools"]]
-    lines += [f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}" for row in document["categories"]]
+    lines += [
+        f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}{_of(row)}"
+        for row in document["categories"]
+    ]
     asked = [row for row in document["scopes"][:TOP] if row["peak_bytes"] or row["end_bytes"]]
     if asked:
         lines += ["", "By scope, at the peak and at the end"]
         lines += [
-            f"  {amount(row['peak_bytes']):>10} {amount(row['end_bytes']):>10}  {printable(row['scope'])}"
+            f"  {amount(row['peak_bytes']):>10} {amount(row['end_bytes']):>10}  {printable(row['scope'])}{_of(row)}"
             for row in asked
         ]
     for title, key, size, number in (
@@ -48,8 +52,13 @@ def run_text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _of(row: dict[str, Any]) -> str:
+    owner = owner_text(row)
+    return f" ({owner})" if owner else ""
+
+
 def _place(row: dict[str, Any], size: int, blocks: int) -> str:
-    return f"{amount(size):>10} {blocks:>6,} ×  {printable(asked_by(row)[0])}"
+    return f"{amount(size):>10} {blocks:>6,} ×  {printable(asked_by(row)[0])}{_of(row)}"
 
 
 def _pool(row: dict[str, Any]) -> str:
@@ -74,5 +83,5 @@ def _shortage(row: dict[str, Any]) -> str:
     what = str(row["shortage"]).replace("_", " ")
     return (
         f"{duration(row['time_ns'] / 1e6):>9}  {what}: {amount(row['requested'])} asked for,"
-        f" {amount(row['live'])} live, device had {amount(row['device_free'])}: {printable(asked)}"
+        f" {amount(row['live'])} live, device had {amount(row['device_free'])}: {printable(asked)}{_of(row)}"
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..public.run import Run
 
 NOT_STATED = {"device": -1, "rank": -1}  # of a lane; other columns are 0
-MACHINE = ("witness", "pressure")  # what is of the machine, or of a process and all its children: told once
+OF_MACHINE = ("processors", "busy_ns")  # of a process's pressure: told once, by the program
 
 
 def program_of(run: "Run") -> tuple[int, str] | None:
@@ -55,10 +55,11 @@ def launch_of(run: "Run") -> str:
 def merge_processes(runs: Sequence["Run"]) -> "Run":
     """Return the recordings of one program's processes as one run on the clock of the first, which they share.
 
-    The process that was started first comes first, and is the program: its environment, its pressure and its looks at
-    the machine are the run's. Each thread with samples gets a lane of its process. Of several recordings of one process
-    at a time the samples of the first count. Whether it is complete is what the program's own recording says: a pool
-    ends its processes by a signal. The runs are left as they are. ValueError when there is none.
+    The process that was started first comes first, and is the program: its environment and its looks at the machine are
+    the run's; each process has its own pressure. Each thread with samples gets a lane of its process, and memory that
+    names no lane the first of its process, which tells whose it is. Of several recordings of one process at a time the
+    samples of the first count. Whether it is complete is what the program's own recording says: a pool ends its
+    processes by a signal. The runs are left as they are. ValueError when there is none.
     """
     owner = next((program[0] for run in runs if (program := program_of(run))), -1)
     ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
@@ -66,12 +67,14 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
     parts: list[Run] = []
     for run in ordered:
         process, first = process_of(run), not parts
-        without: tuple[str, ...] = () if first or process == process_of(ordered[0]) else MACHINE
+        of_program = first or process == process_of(ordered[0])
+        without: tuple[str, ...] = () if of_program else ("witness",)
         if run.start_ns < until.get(process, run.start_ns):
-            without = (*MACHINE, "samples", "stacks")
+            without = ("witness", "pressure", "samples", "stacks")
         elif len(run.samples) or len(run.table("pressure")):
             until[process] = run.end_ns
-        parts.append(_with_lanes(run, without, complete=run.complete or not first))
+        unknown = () if of_program else OF_MACHINE
+        parts.append(_with_lanes(run, without, unknown, complete=run.complete or not first))
     if not parts:
         raise ValueError("there is no run to merge")
     return type(parts[0])._merge(parts, [0] * len(parts), True)
@@ -79,7 +82,7 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
 
 def with_scope(run: "Run", name: str, flags: int) -> "Run":
     """Return a copy of a run without scopes that has one of all its time, on the first thread that was sampled."""
-    laned = _with_lanes(run, (), complete=run.complete)
+    laned = _with_lanes(run, (), (), complete=run.complete)
     threads, process = laned.lanes.thread.tolist(), process_of(run)
     tables, strings = tables_of(laned), laned.strings
     tables["spans"] = {
@@ -92,11 +95,19 @@ def with_scope(run: "Run", name: str, flags: int) -> "Run":
     return build(laned, [*strings, name], tables)
 
 
-def _with_lanes(run: "Run", without: tuple[str, ...], *, complete: bool) -> "Run":
-    """Return a copy without some tables, in which each thread that was sampled has a lane of its process."""
+def _with_lanes(run: "Run", without: tuple[str, ...], unknown: tuple[str, ...], *, complete: bool) -> "Run":
+    """Return a copy without some tables and columns of its pressure, in which each sampled thread has a lane."""
     tables = {name: columns for name, columns in tables_of(run).items() if name not in without}
-    process, samples = process_of(run), tables.get("samples")
+    process, samples, pressure = process_of(run), tables.get("samples"), tables.get("pressure")
     known = run.lanes.thread.tolist()
+    if pressure is not None and process >= 0:
+        tables["pressure"] = {name: column for name, column in pressure.items() if name not in unknown}
+        if known or samples is not None:
+            tables["pressure"]["lane"] = array("i", [0] * len(pressure["time_ns"]))
+    if "memory" in tables and process >= 0 and (known or samples is not None):
+        memory = tables["memory"]
+        lanes = memory["lane"].tolist() if "lane" in memory else [-1] * len(memory["time_ns"])
+        tables["memory"] = memory | {"lane": array("i", [max(lane, 0) for lane in lanes])}
     if samples is not None and process >= 0:
         missing = sorted({t for t, lane in _pairs(samples) if lane < 0})
         first = len(known)

@@ -147,7 +147,7 @@ def notes(run: "Run", summaries: Sequence[ProfileSummary]) -> list[str]:
 
 def _basis(run: "Run") -> str:
     """Say what device times of scopes are; those that a file states count as the former's."""
-    events, timed = sum(run.summary.event_count.tolist()), sum(run.summary.device_count.tolist())
+    events, timed = (sum(run.summary.column(name).tolist()) for name in ("event_count", "device_count"))
     if events < timed:
         return OF_WORK if not events else f"{UPPER_BOUND}; of scopes without events the {OF_WORK}"
     return UPPER_BOUND

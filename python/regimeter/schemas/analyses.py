@@ -35,7 +35,8 @@ def body_of(verb: Verb) -> Schema:
         properties["headline"] = {"type": "array", "items": {"type": "string"}}
         required.append("headline")
     if verb.other:
-        properties["baseline"] = {"type": "string"}
+        properties |= {"baseline": {"type": "string"}, "baseline_anomalies": anomalies}
+        required.append("baseline_anomalies")
     found: Schema = {"description": f"`regimeter {verb.name} TRACE --json`: {verb.help}", "properties": properties}
     return found | {"type": "object", "required": required, "$defs": parts}
 

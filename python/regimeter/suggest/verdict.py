@@ -227,7 +227,7 @@ def _without_samples(run: "Run", first: Cause, stated: Mapping[str, Any], policy
     reason = asked.get("reason")
     if reason:
         return NO_STACKS.format(reason=reason)
-    last = max(run.samples.time_ns.tolist(), default=run.end_ns)
+    last = max(run.samples.column("time_ns").tolist(), default=run.end_ns)
     return EARLY if run.end_ns - last > _threshold(policy, "verdict_unseen_ns") else TOO_SHORT
 
 

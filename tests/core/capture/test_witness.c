@@ -2,6 +2,9 @@
 // Looks at the machine: when they are taken, by whom, whose time they are, and what becomes of their rows.
 #include "recording.h"
 
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -277,6 +280,32 @@ TEST(pressure_is_the_difference_of_two_readings) {
     CHECK(!rgm_pressure_read(&state, threads, 0, INTERVAL, &row));
     CHECK(rgm_pressure_read(&state, threads, 0, INTERVAL, &row));
     CHECK_EQ_I64(row.waiting_ns, -1); // of no thread
+}
+
+static void *write_late(void *path) {
+    usleep(50000);
+    FILE *file = fopen(path, "w");
+    if (file) (void)fclose(file);
+    return NULL;
+}
+
+TEST(a_reading_that_was_held_up_makes_the_next_one_no_later) {
+    rgm_clock_fake_stop();
+    static rgm_pressure_state state;
+    char path[200], folder[200];
+    (void)snprintf(path, sizeof path, "%s", temp_path("cpu.stat"));
+    (void)snprintf(folder, sizeof folder, "%.*s", (int)(strlen(path) - strlen("/cpu.stat")), path);
+    pthread_t writer;
+    rgm_pressure_row row;
+    REQUIRE(mkfifo(path, 0600) == 0); // whoever reads waits for who writes
+    CHECK(rgm_pressure_add_folder(&state, folder));
+    int64_t begin = rgm_clock_monotonic_ns();
+    REQUIRE(pthread_create(&writer, NULL, write_late, path) == 0);
+    CHECK(!rgm_pressure_read(&state, NULL, 0, INTERVAL, &row));
+    CHECK(rgm_clock_monotonic_ns() - begin >= 50 * MS);
+    CHECK(state.due_ns - row.time_ns < RGM_PRESSURE_SHARE * 50 * (int64_t)MS);
+    pthread_join(writer, NULL);
+    unlink(path);
 }
 
 TEST(limits_of_control_groups_add_up) {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of two traces: copies with known edits, a trace against itself, and real pairs."""
 
+import json
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from simulated_trace import typed
 from traces import load_trace
 
-from regimeter import Run, _core
+from regimeter import Run, _core, load
 
 OP, CALL, KERNEL = (_core.SPAN_KINDS.index(kind) for kind in ("cpu_op", "runtime", "kernel"))
 CHANGES = _core.CHANGES
@@ -198,6 +200,18 @@ def test_pairs_keep_names_order_and_nesting_and_no_time_is_lost(old: Tree, new: 
 def test_a_comparison_needs_a_baseline() -> None:
     with pytest.raises(ValueError, match="needs another run"):
         build(layered(1)).analyse("trace_diff")
+
+
+def test_damage_of_the_baseline_is_told_beside_that_of_the_run(tmp_path: Path) -> None:
+    whole = {"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1, "tid": 1}
+    damaged = whole | {"name": "b", "ts": 5}
+    del damaged["dur"]
+    (tmp_path / "now.json").write_text(json.dumps({"traceEvents": [whole]}))
+    (tmp_path / "before.json").write_text(json.dumps({"traceEvents": [whole, damaged]}))
+    now, before = load(tmp_path / "now.json"), load(tmp_path / "before.json")
+    document = now.result("diff", other=before).to_document("now.json")
+    assert document["anomalies"] == []
+    assert [row["code"] for row in document["baseline_anomalies"]] == ["missing_duration"]
 
 
 def test_lists_of_equal_names_do_not_take_long() -> None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scopes in many threads, and profilers that are read, reset and closed meanwhile."""
 
+import sys
 import threading
 import time
 
 from entries import by_name, parents
+
+from regimeter import GPUProfiler
 
 
 def run_threads(count, target):
@@ -150,3 +153,33 @@ def test_closing_while_threads_record(make_profiler):
 
         run_threads(4, lambda number: close(number) if number == 0 else work(number))
         assert profiler.run().complete
+
+
+def test_a_scope_that_new_threads_enter_at_once_is_one_for_each():
+    """The first scope of a thread asks for its name, and others ran meanwhile: what they had open was overwritten."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            with GPUProfiler() as profiler:
+                outer, gate = profiler.profile("outer", device="cpu"), threading.Barrier(24)
+
+                def work(profiler=profiler, outer=outer, gate=gate):
+                    gate.wait()
+                    with outer, profiler.profile("inner", device="cpu"):
+                        sum(range(2000))
+
+                threads = [threading.Thread(target=work) for _ in range(24)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            run = profiler.run()
+            names = [run.string(name) for name in run.spans.name.tolist()]
+            inside = [
+                names[parent] for name, parent in zip(names, run.spans.parent.tolist(), strict=True) if name == "inner"
+            ]
+            assert inside == ["outer"] * 24
+            assert names.count("outer") == 24
+    finally:
+        sys.setswitchinterval(interval)

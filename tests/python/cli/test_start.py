@@ -7,12 +7,20 @@ import platform
 import subprocess
 import sys
 
+from regimeter.cli import supervise
 from regimeter.system.description import describe_machine
 
 # Before the program begins, the supervisor has imported none of these: each takes from 3 to 80 ms.
 LATE = {"ctypes", "dataclasses", "gzip", "inspect", "numpy", "pathlib", "platform", "shutil", "tempfile", "torch"}
 # What belongs to torch waits for it, and what counts instructions is for those who count.
-LATE_IN_THE_PROGRAM = {"ctypes", "numpy", "subprocess", "torch", "regimeter.capture.structure.modules"}
+LATE_IN_THE_PROGRAM = {
+    "ctypes",
+    "numpy",
+    "subprocess",
+    "torch",
+    "regimeter.capture.structure.modules",
+    "regimeter.public.run",
+}
 
 
 def printed(code: str, *arguments: str) -> str:
@@ -105,10 +113,24 @@ def test_the_report_imports_nothing_beyond_that(tmp_path):
 
         supervise.run_child = run_child_after_imports
         assert main(["record", "-o", sys.argv[1], "-c", "sum(i * i for i in range(2_000_000))"]) == 0
-        print(json.dumps(sorted(set(sys.modules) - before)))
+        late = sorted(set(sys.modules) - before)
+        main(["show", sys.argv[1]])
+        print(json.dumps([late, "numpy" in sys.modules]))
         """
-    late = json.loads(printed(code, str(tmp_path / "run.rgm")).splitlines()[-1])
-    assert [name for name in late if name.partition(".")[0] in ("numpy", "regimeter")] == []
+    late, numpy = json.loads(printed(code, str(tmp_path / "run.rgm")).splitlines()[-1])
+    assert [name for name in late if name.partition(".")[0] == "regimeter"] == []
+    assert not numpy, "45 ms, for a verdict and a table"
+
+
+def test_the_supervisor_looks_more_rarely_beside_a_profiler_the_longer_a_program_runs():
+    beside, alone = supervise.beside_a_profiler(), supervise.MemorySamples(10_000_000)
+    pauses = []
+    for second in range(30):
+        for samples in (beside, alone):
+            samples.add(second * 1_000_000_000, second)
+        pauses.append((beside.pause_s(), alone.pause_s()))
+    assert [round(10 * pause) for pause, _ in pauses[:12]] == [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10]
+    assert set(pauses[11:]) == {(1.0, 0.01)}
 
 
 def test_what_is_imported_and_started_in_the_program(tmp_path):

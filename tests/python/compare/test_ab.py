@@ -280,24 +280,27 @@ def test_interrupted_it_keeps_and_compares_what_is_there(program, tmp_path):
 
 def test_an_interrupted_program_does_not_stay(tmp_path):
     script = tmp_path / "sleeper.py"
-    script.write_text("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    script.write_text("import os, time\nopen(f'{os.getpid()}.pid', 'w').close()\ntime.sleep(600)\n")
     command = [sys.executable, "-m", "regimeter", "ab", "--base", str(script), "--current", str(script),
                "-o", str(tmp_path / "out")]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
     try:
         end = time.monotonic() + 300
-        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < end:
+        while not list(tmp_path.glob("*.pid")) and time.monotonic() < end:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=300)
     finally:
         process.kill()
     assert process.returncode == 130
-    end = time.monotonic() + 60  # the system ends it when its supervisor is gone, not at once
-    while (Path("/proc") / (tmp_path / "pid").read_text()).exists() and time.monotonic() < end:
+    begun = [int(path.stem) for path in tmp_path.glob("*.pid")]
+    assert begun
+    end = time.monotonic() + 60  # the system ends them when their supervisor is gone, not at once
+    while any(Path("/proc", str(pid)).exists() for pid in begun) and time.monotonic() < end:
         time.sleep(0.05)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+    for pid in begun:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
     assert result(tmp_path / "out")["invalid"] == "no pair was completed"
 
 

@@ -18,7 +18,7 @@ from regimeter.history import (
     open_history,
     resolve_baseline,
 )
-from regimeter.history.series import series_of
+from regimeter.history.series import all_series, series_of
 from regimeter.system.description import describe_machine
 
 MAIN = Commit("a" * 40, "main")
@@ -50,6 +50,14 @@ def test_a_recording_that_was_kept_twice_is_one_process(history, baselines, tmp_
     assert len(side.metrics["time"].launches["mm"]) == 2
     again = [f"run {run.id} is of the same process as an earlier one: it counts once" for run in runs[1:3]]
     assert [warning.partition("): ")[2] for warning in side.warnings] == again
+    (points,) = (one.points for one in series_of(history, "mm"))
+    assert [point.run.id for point in points] == [runs[0].id, runs[3].id]
+    (newest,) = all_series(history, limit=2).values()
+    assert newest.points == points, "the newest runs without copies"
+    twin, other = side_of(tmp_path / "a.rgm", "run"), side_of(tmp_path / "b.rgm", "run")
+    for judged, confirm, earlier in ((twin, None, 1), (twin, other, 0)):
+        (row,) = judge_against_history(history, judged, confirm=confirm).comparisons
+        assert row.baseline_launches == earlier, "the run is not its own history"
 
 
 def noisy(rng, level=1e-3, spread=0.01, names=("mm",)):

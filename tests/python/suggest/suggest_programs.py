@@ -236,7 +236,8 @@ def zeroed_gradients() -> None:
     import torch
 
     model = network(4, 768)
-    train(torch.optim.SGD(model.parameters(), lr=0.0, foreach=True), model, 1, 8, none=False)
+    # As many steps as hide one in which others had the processor.
+    train(torch.optim.SGD(model.parameters(), lr=0.0, foreach=True), model, 1, 32, none=False)
 
 
 @program("operators", "convolutions of a batch in inference mode are its work", must_not=TRAINING)

@@ -2,13 +2,17 @@
 """What limits a program whose library computes in threads of its own, which no sampler of Python sees."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from needed import package
 from verdicts import of_program, verdict
 from warm import record
 
 import regimeter
+from regimeter import Run, _core
+from regimeter.run.rebuild import build, tables_of
 from regimeter.suggest.verdict import Cause
 
 
@@ -174,3 +178,37 @@ def test_a_rank_that_waits_for_another_computes_no_gradients(tmp_path: Path) -> 
     alone = [verdict(regimeter.load(file)) for file in tmp_path.glob("run.rgm.*")]
     waiting = next(one for one in alone if one.steps and one.cause != "python")
     assert waiting.cause == "child", (waiting.sentence, waiting.why)
+    # Who works for the others does so without a processor, too.
+    merged = regimeter.load(sorted(str(file) for file in tmp_path.glob("run.rgm*")))
+    for change in (without_processor, with_shorter_steps):
+        changed = verdict(change(merged))
+        assert (changed.cause, changed.steps) == ("python", 25), (change.__name__, changed.sentence, changed.why)
+
+
+def augmenting(run: Run) -> Any:
+    """Return which samples are of the thread that computes `augment`."""
+    augments = np.flatnonzero(run.tables.stacks.function == run.strings.index("augment"))
+    return np.isin(run.samples.thread, run.samples.thread[np.isin(run.samples.stack, augments)])
+
+
+def with_shorter_steps(run: Run) -> Run:
+    """Return a copy in which the steps of the thread that computes `augment` are a quarter shorter than the other's."""
+    tables = tables_of(run)
+    spans = tables["spans"]
+    steps = np.isin(run.spans.lane, np.unique(run.samples.lane[augmenting(run)]))
+    steps &= np.asarray([run.string(name) == "step" for name in run.spans.category])
+    assert steps.sum() == 25
+    late = np.where(steps, run.spans.duration_ns // 4, 0)
+    spans["start_ns"] = run.spans.start_ns + late
+    spans["duration_ns"] = run.spans.duration_ns - late
+    return build(run, run.strings, tables)
+
+
+def without_processor(run: Run) -> Run:
+    """Return a copy in which the thread that computes `augment` was always found waiting for a processor."""
+    tables = tables_of(run)
+    at_work = augmenting(run)
+    state = np.where(at_work, _core.SAMPLE_STATES.index("waiting_for_processor"), run.samples.state)
+    tables["samples"]["state"] = state.astype(run.samples.state.dtype)
+    tables["pressure"]["waiting_ns"] = np.zeros_like(run.tables.pressure.waiting_ns)
+    return build(run, run.strings, tables)

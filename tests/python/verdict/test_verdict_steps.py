@@ -161,7 +161,9 @@ for _ in range(8):
 @pytest.mark.slow
 def test_what_other_threads_do_meanwhile_says_more_than_that_steps_are_uneven(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, BURSTS)))
-    # Where others have the processors, who has the interpreter's lock is seen to wait for one now and then.
+    # Where others have the processors, who has the interpreter's lock is seen to wait for one now and then, and the
+    # line that waits for the lock may come first.
     assert found.cause in ("python", "interpreter_lock"), (found.sentence, found.why)
-    assert found.causes[0].elsewhere
-    assert found.causes[0].place.startswith("name_all (program.py:")
+    first = next(cause for cause in found.causes if cause.cause == "python")
+    assert (found.causes[0].elsewhere, first.elsewhere) == (True, True)
+    assert first.place.startswith("name_all (program.py:")
