@@ -89,8 +89,9 @@ struct scope_object {
     rgm_event_slot *slot; // of its device interval, while open
     uint64_t stream;      // as given by the user
     bool stream_given;
-    bool cost_timed;                    // what its events cost is being measured
-    int64_t resident;                   // at begin, when host memory is measured
+    bool busy;        // Python runs for its begin or end: it is another thread's to enter as if it were open
+    bool cost_timed;  // what its events cost is being measured
+    int64_t resident; // at begin, when host memory is measured
     uint64_t count_begin;               // instructions of the thread, when they are counted
     const rgm_recorder *count_recorder; // of that thread
     PyObject *token;                    // of the memory probe
@@ -98,12 +99,16 @@ struct scope_object {
     scope_object *next_free;
 };
 
-// Begins and ends a scope; never raises.
-void rgm_scope_enter(scope_object *scope);
+// Begins and ends a scope; never raises. What has been entered is the object itself or one that it keeps for
+// this entry; NULL where none could be.
+scope_object *rgm_scope_enter(scope_object *scope);
 void rgm_scope_leave(scope_object *scope, bool failed);
 // The same for a profiler that counts instructions (scope_counts.c).
-void rgm_scope_count_enter(scope_object *scope);
+scope_object *rgm_scope_count_enter(scope_object *scope);
 void rgm_scope_count_leave(scope_object *scope, bool failed);
+// What is measured beside the time (scope_measures.c). recorded: whether the scope's own record was written.
+void rgm_scope_measures_begin(scope_object *scope, rgm_recorder *recorder);
+void rgm_scope_measures_end(scope_object *scope, rgm_recorder *recorder, bool recorded);
 // Writes the count of the scope whose record has just been written.
 void rgm_scope_count_end(scope_object *scope, rgm_recorder *recorder);
 // A scope with a role, to be kept and entered any number of times: (name, number of the role, JSON or None).

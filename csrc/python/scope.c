@@ -86,29 +86,29 @@ static void forget_begin(scope_object *scope) {
 
 // --- one scope object, entered again before it was left ---------------------------------------------------
 
-static bool is_open(const scope_object *scope) { return scope->frame || scope->muted; }
+static bool is_open(const scope_object *scope) { return scope->frame || scope->muted || scope->busy; }
 
 // Each entry is a block of its own: it is recorded by a scope object of its own, kept by the one that the
 // program holds.
-static void enter_again(scope_object *scope) {
+static scope_object *enter_again(scope_object *scope) {
     scope_object *more = (scope_object *)rgm_scope_new(scope->profiler, scope->site);
     if (!more) {
         rgm_scope_internal_failure(scope);
         scope->uncounted++;
-        return;
+        return NULL;
     }
     more->meta = scope->meta;
     more->function = Py_XNewRef(scope->function);
     more->stream = scope->stream;
     more->stream_given = scope->stream_given;
-    rgm_scope_enter(more);
-    if (!is_open(more)) { // counted where it failed
+    if (!rgm_scope_enter(more)) { // counted where it failed
         scope->uncounted++;
         Py_DECREF(more);
-        return;
+        return NULL;
     }
     more->again = scope->again;
     scope->again = more;
+    return more;
 }
 
 // The entry that the calling thread, or task, is in: the last of its own, else the last of its thread, else
@@ -151,34 +151,25 @@ static void forget_entry(scope_object *scope, scope_object *left) {
 
 // --- hot parts --------------------------------------------------------------------------------------------
 
-void rgm_scope_enter(scope_object *scope) {
+scope_object *rgm_scope_enter(scope_object *scope) {
     profiler_object *profiler = scope->profiler;
     // The first scope of a thread asks for its name, and other threads may run meanwhile: what is open is
     // looked at after that.
     rgm_recorder *recorder = rgm_profiler_recorder(profiler);
     bool here = recorder && rgm_context_enter(recorder);
-    if (RGM_UNLIKELY(is_open(scope))) {
-        enter_again(scope);
-        return;
-    }
-    if (RGM_UNLIKELY(!here)) return;
+    if (RGM_UNLIKELY(is_open(scope))) return enter_again(scope);
+    if (RGM_UNLIKELY(!here)) return NULL;
     if (RGM_UNLIKELY(scope->site->probes == 1) && !scope->function)
         scope->probe_from = current_instruction(PyEval_GetFrame());
     if (RGM_UNLIKELY(profiler->special)) {
-        if (profiler->special & SPECIAL_DISABLED && scope->site->role) return;
-        if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return;
-        if (profiler->special & (SPECIAL_HOST_MEMORY | SPECIAL_DEVICE_MEMORY) &&
-            rgm_session_reads_memory(profiler->session, recorder)) {
-            uint64_t begin = rgm_clock_ticks();
-            rgm_scope_memory_begin(scope);
-            rgm_profiler_own(profiler, RGM_OWN_memory, begin);
-        }
-        if (profiler->special & SPECIAL_RANGES) rgm_scope_range_begin(scope);
-        if (profiler->special & SPECIAL_DEVICE_EVENTS && scope->site->device != RGM_DEVICE_CPU)
-            rgm_scope_device_begin(scope);
+        if (profiler->special & SPECIAL_DISABLED && scope->site->role) return NULL;
+        if (profiler->special & SPECIAL_SAMPLING && left_out(scope, recorder)) return scope;
+        rgm_scope_measures_begin(scope, recorder);
     }
     scope->frame = rgm_scope_begin(recorder, recorder->context, scope->site->id, scope->meta, &scope->seq);
-    if (RGM_UNLIKELY(!scope->frame)) forget_begin(scope);
+    if (RGM_LIKELY(scope->frame != NULL)) return scope;
+    forget_begin(scope);
+    return NULL;
 }
 
 // What was not recorded of the recorder's scopes.
@@ -191,21 +182,6 @@ static uint64_t missed(rgm_recorder *recorder) {
 static inline bool has_more(const scope_object *scope) {
     return scope->slot || scope->token || scope->resident >= 0 ||
            scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS);
-}
-
-static void leave_more(scope_object *scope, rgm_recorder *recorder, bool recorded) {
-    uint64_t number = scope->slot ? rgm_scope_device_end(scope) : 0;
-    if (number && recorded) rgm_recorder_interval(recorder, number);
-    if (scope->profiler->special & SPECIAL_RANGES) rgm_scope_range_end(scope);
-    if (scope->profiler->special & (SPECIAL_RANGES | SPECIAL_COUNTS) && recorded)
-        rgm_scope_count_end(scope, recorder);
-    if (scope->resident < 0 && !scope->token) return;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    uint64_t begin = rgm_clock_ticks();
-    rgm_scope_memory_end(scope, recorder, recorded);
-    rgm_profiler_own(scope->profiler, RGM_OWN_memory, begin);
-    PyErr_Restore(type, value, traceback);
 }
 
 static void leave(scope_object *scope, bool failed, uint64_t now) {
@@ -225,7 +201,7 @@ static void leave(scope_object *scope, bool failed, uint64_t now) {
     uint64_t before = RGM_UNLIKELY(more) ? missed(recorder) : 0;
     scope->start = atomic_load_explicit(&frame->start, memory_order_relaxed);
     scope->ticks = rgm_scope_end(recorder, frame, scope->seq, now, failed ? RGM_RECORD_FAILED : 0u);
-    if (RGM_UNLIKELY(more)) leave_more(scope, recorder, missed(recorder) == before);
+    if (RGM_UNLIKELY(more)) rgm_scope_measures_end(scope, recorder, missed(recorder) == before);
     if (RGM_UNLIKELY(scope->site->probes) && --scope->site->probes == 0) probe_backend(scope);
     rgm_recorder_witness(recorder, now);
     rgm_recorder_turns(recorder, now);
@@ -301,6 +277,7 @@ static scope_object *scope_allocate(profiler_object *self) {
     scope->function = NULL;
     scope->slot = NULL;
     scope->stream_given = false;
+    scope->busy = false;
     return scope;
 }
 

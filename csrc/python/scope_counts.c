@@ -5,17 +5,15 @@
 #include "capture/instructions.h"
 #include "python/profiler.h"
 
-void rgm_scope_count_enter(scope_object *scope) {
+scope_object *rgm_scope_count_enter(scope_object *scope) {
     rgm_instructions_pause();
-    bool again = scope->frame || scope->muted;
-    const scope_object *last = scope->again;
-    rgm_scope_enter(scope);
-    scope_object *entered = !again ? scope : scope->again != last ? scope->again : NULL;
+    scope_object *entered = rgm_scope_enter(scope);
     if (entered) {
         entered->count_recorder = rgm_recorder_cached;
         entered->count_begin = entered->frame ? rgm_instructions_read() : RGM_INSTRUCTIONS_UNKNOWN;
     }
     rgm_instructions_resume();
+    return entered;
 }
 
 void rgm_scope_count_leave(scope_object *scope, bool failed) {

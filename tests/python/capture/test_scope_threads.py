@@ -5,9 +5,11 @@ import sys
 import threading
 import time
 
+import pytest
 from entries import by_name, parents
 
 from regimeter import GPUProfiler
+from regimeter.capture.device_memory import TorchMemoryProbe
 
 
 def run_threads(count, target):
@@ -183,3 +185,31 @@ def test_a_scope_that_new_threads_enter_at_once_is_one_for_each():
             assert names.count("outer") == 24
     finally:
         sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("when", ["begin", "end"])
+def test_a_scope_is_each_threads_while_its_memory_is_asked_for(when, make_profiler, fake_cuda, monkeypatch):
+    """Python answers how much a device has given out: who entered the same object meanwhile took it away."""
+    asked = getattr(TorchMemoryProbe, when)
+
+    def slowly(probe, argument):
+        time.sleep(0.002)
+        return asked(probe, argument)
+
+    monkeypatch.setattr(TorchMemoryProbe, when, slowly)
+    profiler = make_profiler(track_memory=True, memory_interval_ms=0, enable_detailed_metrics=False)
+    outer, gate = profiler.profile("outer"), threading.Barrier(8)
+
+    def work(number):
+        gate.wait()
+        for _ in range(5):
+            with outer, profiler.profile("inner", device="cpu"):
+                time.sleep(0.002)
+
+    run_threads(8, work)
+    entries = profiler.get_entries()
+    assert [one.memory_source for one in entries if one.operation == "outer"] == ["device"] * 40
+    run = profiler.run()
+    names = [run.string(name) for name in run.spans.name.tolist()]
+    inside = [names[up] for name, up in zip(names, run.spans.parent.tolist(), strict=True) if name == "inner"]
+    assert inside == ["outer"] * 40
