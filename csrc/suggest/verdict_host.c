@@ -217,6 +217,7 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
     rgm_verdict_look_at_others(p->facts);
     bool crowded = p->facts->crowded;
     int64_t imports = 0, most = 0; // of the samples so far, those that import by those that do not
+    bool importing = false;
     RGM_TRY(rgm_verdict_states(p->facts, &p->states, err));
     p->facts->states = p->states;
     RGM_TRY(rgm_verdict_find_polls(p->facts, &p->polls, err));
@@ -227,6 +228,11 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
         rgm_role bucket;
         int32_t stack;
         if (!is_seen(p, i, &bucket, &stack)) continue;
+        // Imports end before the first sample after them; those count that were held up, too.
+        if (importing) p->facts->settled_ns = samples->time_ns[i];
+        imports += rgm_stack_imports(p->facts->view, stack) ? 1 : -IMPORTS_TO_ONE;
+        importing = imports > most;
+        if (importing) most = imports;
         rgm_sample_state state = (rgm_sample_state)p->states[i];
         rgm_awaited told = told_by(p, i, state, bucket, stack);
         rgm_limit_cause cause = told.cause;
@@ -236,11 +242,6 @@ static rgm_status look_at_samples(rgm_partition *p, rgm_error *err) {
             p->facts->displaced++;
             p->displaced[bucket]++;
             continue;
-        }
-        imports += cause == RGM_CAUSE_IMPORTS ? 1 : -IMPORTS_TO_ONE;
-        if (imports > most) {
-            most = imports;
-            p->facts->settled_ns = samples->time_ns[i];
         }
         p->of_bucket[bucket]++;
         p->of_cause[bucket][cause]++;
