@@ -38,6 +38,7 @@ typedef struct {
     int64_t delta[MOVES];
     int64_t position;
     rgm_merge_of of;
+    bool several;
     bool wide;     // an id did not fit below 2^40
     bool unlinked; // a run does not know its launches: they are to be found by correlation
 } merge;
@@ -78,6 +79,40 @@ static rgm_status move_columns(merge *m, const rgm_table_desc *desc, size_t firs
     return RGM_OK;
 }
 
+// Tables that tell of whole processes: rows that name no lane get the first of theirs, which says whose they
+// are beside those of others.
+#define TABLES_OF_PROCESSES(X) X(memory) X(segments) X(blocks) X(pressure)
+
+static size_t lane_column(const rgm_table_desc *desc) {
+#define LANE_COLUMN(table)                                                                                   \
+    if (desc == &rgm_##table##_desc) return RGM_COLUMN_INDEX(table, lane);
+    TABLES_OF_PROCESSES(LANE_COLUMN)
+    return SIZE_MAX;
+}
+
+static rgm_status name_lanes(merge *m, const rgm_table_desc *desc, size_t first, rgm_error *err) {
+    rgm_table *table = rgm_run_table(m->to, desc);
+    size_t column = lane_column(desc);
+    if (column == SIZE_MAX || table->rows == first || !m->several) return RGM_OK;
+    if (!m->from->lanes.rows && m->of == RGM_MERGE_PROCESSES) return RGM_OK;
+    RGM_TRY(rgm_table_ensure(desc, table, column, err));
+    rgm_i32 *lane = rgm_table_column(desc, table, column);
+    for (size_t row = first; row < table->rows; row++)
+        if (lane[row] < 0) lane[row] = (rgm_i32)m->first_lane;
+    return RGM_OK;
+}
+
+// A rank of which nothing but these is known has none: it gets one.
+static rgm_status add_lane(merge *m, rgm_error *err) {
+    size_t row, rows = 0;
+#define ADD_ROWS(table) rows += m->from->table.rows;
+    TABLES_OF_PROCESSES(ADD_ROWS)
+    if (!rows || m->from->lanes.rows || !m->several || m->of == RGM_MERGE_PROCESSES) return RGM_OK;
+    RGM_TRY(rgm_table_append(&rgm_lanes_desc, &m->to->lanes, RGM_ALL_COLUMNS, &row, err));
+    m->to->lanes.process[row] = -1;
+    return RGM_OK;
+}
+
 static rgm_status append_tables(merge *m, rgm_error *err) {
     const rgm_append_ids ids = {.name_of = m->names,
                                 .first_lane = m->first_lane,
@@ -89,6 +124,7 @@ static rgm_status append_tables(merge *m, rgm_error *err) {
         if (desc == &rgm_anomalies_desc) continue;
         RGM_TRY(rgm_append_table(desc, m->to, m->from, columns_needed(desc), &ids, err));
         RGM_TRY(move_columns(m, desc, first, err));
+        RGM_TRY(name_lanes(m, desc, first, err));
     }
     return RGM_OK;
 }
@@ -183,6 +219,7 @@ static rgm_status append_run(merge *m, rgm_error *err) {
     m->unlinked = m->unlinked || rgm_run_lacks_launches(m->from);
     RGM_TRY(map_names(m, err));
     RGM_TRY(append_tables(m, err));
+    RGM_TRY(add_lane(m, err));
     fill_ranks(m);
     RGM_TRY(add_file(m, err));
     RGM_TRY(add_anomalies(m, err));
@@ -193,11 +230,13 @@ static rgm_status append_run(merge *m, rgm_error *err) {
 static rgm_status check_ranks(rgm_run *const *runs, size_t count, rgm_error *err) {
     size_t lanes = 0, n = 0;
     for (size_t r = 0; r < count; r++) lanes += runs[r]->lanes.rows;
-    uint64_t *keys = rgm_malloc((lanes + 1) * sizeof *keys);
-    uint32_t *order = rgm_malloc((lanes + 1) * sizeof *order);
+    uint64_t *keys = rgm_malloc((lanes + count) * sizeof *keys);
+    uint32_t *order = rgm_malloc((lanes + count) * sizeof *order);
     rgm_status status = keys && order ? RGM_OK : rgm_error_no_memory(err);
     for (size_t r = 0; status == RGM_OK && r < count; r++) {
         bool known = knows_rank(runs[r]);
+        int32_t alone = runs[r]->lanes.rows ? -1 : rank_of(runs[r], (int32_t)r);
+        if (alone >= 0) keys[n++] = (uint64_t)alone << 32 | r;
         for (size_t lane = 0; lane < runs[r]->lanes.rows; lane++) {
             int32_t rank = known ? RGM_CELL(&runs[r]->lanes, rank, lane, -1) : rank_of(runs[r], (int32_t)r);
             if (rank >= 0) keys[n++] = (uint64_t)rank << 32 | r;
@@ -217,7 +256,7 @@ static rgm_status check_ranks(rgm_run *const *runs, size_t count, rgm_error *err
 
 rgm_status rgm_run_merge(rgm_run *const *runs, const int64_t *shift_ns, size_t count, rgm_merge_of of,
                          rgm_run **out, rgm_error *err) {
-    merge m = {.of = of};
+    merge m = {.of = of, .several = count > 1};
     rgm_status status;
     size_t spans = 0;
     for (size_t r = 0; r < count; r++) spans += runs[r]->spans.rows;

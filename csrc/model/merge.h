@@ -7,6 +7,9 @@
 // made unique by adding the run's position times 2^40; only positive ids are ids. What names the same thing
 // on every rank stays as it is: process group, number of a collective within its group, communicator, step.
 //
+// Rows that tell of a whole process (memory, what kept it from its processors) and name no lane get the first
+// of their run, which says whose they are; a rank without lanes gets one for them.
+//
 // A lane keeps its rank. Of ranks the lanes of a run that knows none get the run's position, and two runs of
 // one rank are refused, for their devices could not be told apart; processes of a program share their devices
 // and have the same rank or none. Anomalies are added up by code. The environment of each run stays in its

@@ -136,7 +136,8 @@ typedef uint32_t rgm_name;
     X(i64, pool_graph, "", 0,                                                                                \
       "First number of its pool: of CUDA graphs; 0 with the next for the common one.")                       \
     X(i64, pool_user, "", 0, "Second number of its pool.")                                                   \
-    X(i32, stack, "", -1, "Row in `stacks` of who made the allocator reserve it, -1 when not known.")
+    X(i32, stack, "", -1, "Row in `stacks` of who made the allocator reserve it, -1 when not known.")        \
+    X(i32, lane, "", -1, "A lane of the rank or process whose allocator it is, -1 where all are of one.")
 
 #define RGM_BLOCKS(X)                                                                                        \
     X(i16, device, "", -1, "Device ordinal, -1 for pinned memory of the host.")                              \
@@ -145,7 +146,8 @@ typedef uint32_t rgm_name;
     X(i64, bytes, "bytes", 0, "Size, rounded as the allocator does.")                                        \
     X(i64, requested, "bytes", 0, "What the program asked for.")                                             \
     X(u8, state, "", 0, "An index of BLOCK_STATES.")                                                         \
-    X(i32, stack, "", -1, "Row in `stacks` of who asked, -1 when not known.")
+    X(i32, stack, "", -1, "Row in `stacks` of who asked, -1 when not known.")                                \
+    X(i32, lane, "", -1, "A lane of the rank or process whose allocator it is, -1 where all are of one.")
 
 #define RGM_COUNTERS(X)                                                                                      \
     X(i64, time_ns, "ns", 0, "When, on the clock of the spans.")                                             \

@@ -405,6 +405,8 @@ class SegmentsTable(Table):
     """Second number of its pool."""
     stack: NDArray[np.int32]
     """Row in `stacks` of who made the allocator reserve it, -1 when not known."""
+    lane: NDArray[np.int32]
+    """A lane of the rank or process whose allocator it is, -1 where all are of one."""
 
 @type_check_only
 class BlocksTable(Table):
@@ -424,6 +426,8 @@ class BlocksTable(Table):
     """An index of BLOCK_STATES."""
     stack: NDArray[np.int32]
     """Row in `stacks` of who asked, -1 when not known."""
+    lane: NDArray[np.int32]
+    """A lane of the rank or process whose allocator it is, -1 where all are of one."""
 
 @type_check_only
 class CountersTable(Table):
@@ -1234,6 +1238,10 @@ class PoolsTable(Table):
     """Part of the blocks in use that nobody asked for."""
     split_share: NDArray[np.float64]
     """inactive_split over what is reserved."""
+    rank: NDArray[np.int32]
+    """Rank whose allocator it is, in a run of several; -1 elsewhere."""
+    process: NDArray[np.int64]
+    """Process whose allocator it is, in a run of several without ranks; -1 elsewhere."""
 
 @type_check_only
 class ShortagesTable(Table):

@@ -25,21 +25,6 @@ static int64_t event_bytes(const rgm_memory *memory, uint32_t row) {
     return bytes > 0 ? bytes : 0;
 }
 
-static bool is_of_allocator(uint8_t action) {
-    switch (action) {
-    case RGM_ACTION_ALLOC:
-    case RGM_ACTION_FREE:
-    case RGM_ACTION_FREE_REQUESTED:
-    case RGM_ACTION_SEGMENT_ALLOC:
-    case RGM_ACTION_SEGMENT_FREE:
-    case RGM_ACTION_SEGMENT_MAP:
-    case RGM_ACTION_SEGMENT_UNMAP:
-    case RGM_ACTION_OOM:
-    case RGM_ACTION_SNAPSHOT: return true;
-    default: return false;
-    }
-}
-
 static rgm_status room(void *pointer, size_t count, size_t size, rgm_error *err) {
     void *made = rgm_block_realloc(NULL, (count + 1) * size);
     if (!made) return rgm_error_no_memory(err);
@@ -55,7 +40,7 @@ static rgm_status order_events(rgm_lifetimes *l, rgm_error *err) {
     RGM_TRY(room(&order, memory->rows, sizeof *order, err));
     if (memory->time_ns) RGM_TRY(rgm_sort_order_i64(memory->time_ns, memory->rows, order, err));
     for (size_t i = 0; memory->time_ns && i < memory->rows; i++)
-        if (is_of_allocator(event_action(memory, order[i]))) l->events[l->n_events++] = order[i];
+        if (rgm_memory_is_of_allocator(event_action(memory, order[i]))) l->events[l->n_events++] = order[i];
     return l->n_events < INT32_MAX ? RGM_OK
                                    : rgm_error_set(err, RGM_LIMIT, "more than 2^31 events of memory");
 }

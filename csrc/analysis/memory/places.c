@@ -64,21 +64,58 @@ static rgm_status find_owners(owners *all, const rgm_run *run, rgm_error *err) {
     return RGM_OK;
 }
 
-static uint32_t owner_of_event(const owners *all, const rgm_run *run, uint32_t event) {
-    int32_t lane = RGM_CELL(&run->memory, lane, event, -1);
+static uint32_t owner_at(const owners *all, const rgm_run *run, int32_t lane) {
     return lane >= 0 && (size_t)lane < run->lanes.rows ? all->of_lane[lane] : 0;
 }
 
-// Whether memory is of more than one of them, as far as it says whose it is.
-static bool are_several(const owners *all, const rgm_run *run, const uint32_t *events, size_t n_events) {
-    uint32_t first = 0;
-    if (run->blocks.rows || run->segments.rows || all->count > MOST_OWNERS) return false;
-    for (size_t i = 0; i < n_events; i++) {
-        uint32_t number = owner_of_event(all, run, events[i]);
-        if (!first) first = number;
-        if (number && number != first) return true;
+static uint32_t owner_of_event(const owners *all, const rgm_run *run, size_t row) {
+    return owner_at(all, run, RGM_CELL(&run->memory, lane, row, -1));
+}
+static uint32_t owner_of_block(const owners *all, const rgm_run *run, size_t row) {
+    return owner_at(all, run, RGM_CELL(&run->blocks, lane, row, -1));
+}
+static uint32_t owner_of_segment(const owners *all, const rgm_run *run, size_t row) {
+    return owner_at(all, run, RGM_CELL(&run->segments, lane, row, -1));
+}
+
+static bool is_another(uint32_t *first, uint32_t number) {
+    if (!*first) *first = number;
+    return number && number != *first;
+}
+
+bool rgm_memory_is_of_allocator(uint8_t action) {
+    switch (action) {
+    case RGM_ACTION_ALLOC:
+    case RGM_ACTION_FREE:
+    case RGM_ACTION_FREE_REQUESTED:
+    case RGM_ACTION_SEGMENT_ALLOC:
+    case RGM_ACTION_SEGMENT_FREE:
+    case RGM_ACTION_SEGMENT_MAP:
+    case RGM_ACTION_SEGMENT_UNMAP:
+    case RGM_ACTION_OOM:
+    case RGM_ACTION_SNAPSHOT: return true;
+    default: return false;
     }
-    return false;
+}
+
+// Whether memory is of more than one of them: events as far as they say whose they are, blocks and segments
+// only where all do.
+static bool are_several(const owners *all, const rgm_run *run) {
+    uint32_t first = 0;
+    bool several = false;
+    if (all->count > MOST_OWNERS) return false;
+    for (size_t i = 0; i < run->blocks.rows; i++) {
+        if (!owner_of_block(all, run, i)) return false;
+        several |= is_another(&first, owner_of_block(all, run, i));
+    }
+    for (size_t i = 0; i < run->segments.rows; i++) {
+        if (!owner_of_segment(all, run, i)) return false;
+        several |= is_another(&first, owner_of_segment(all, run, i));
+    }
+    for (size_t i = 0; !several && i < run->memory.rows; i++)
+        if (rgm_memory_is_of_allocator(RGM_CELL(&run->memory, action, i, 0)))
+            several = is_another(&first, owner_of_event(all, run, i));
+    return several;
 }
 
 // --- places -----------------------------------------------------------------------------------------------
@@ -140,7 +177,7 @@ rgm_status rgm_memory_places_init(rgm_memory_places *found, const rgm_run *run, 
     rgm_status status;
     *found = (rgm_memory_places){0};
     RGM_GOTO(find_owners(&all, run, err));
-    bool several = are_several(&all, run, events, n_events);
+    bool several = are_several(&all, run);
     s.number = rgm_calloc((several ? all.count : 1) * ORDINALS, sizeof *s.number);
     found->of = rgm_block_realloc(NULL, (n + 1) * sizeof *found->of);
     RGM_GOTO(s.number && found->of ? RGM_OK : rgm_error_no_memory(err));
@@ -149,8 +186,10 @@ rgm_status rgm_memory_places_init(rgm_memory_places *found, const rgm_run *run, 
         uint32_t number = several ? owner_of_event(&all, run, events[i]) : 0;
         RGM_GOTO(add(&s, number, RGM_CELL(&run->memory, device, events[i], -1), of++, err));
     }
-    for (size_t i = 0; i < blocks->rows; i++) RGM_GOTO(add(&s, 0, blocks->device[i], of++, err));
-    for (size_t i = 0; i < segments->rows; i++) RGM_GOTO(add(&s, 0, segments->device[i], of++, err));
+    for (size_t i = 0; i < blocks->rows; i++)
+        RGM_GOTO(add(&s, several ? owner_of_block(&all, run, i) : 0, blocks->device[i], of++, err));
+    for (size_t i = 0; i < segments->rows; i++)
+        RGM_GOTO(add(&s, several ? owner_of_segment(&all, run, i) : 0, segments->device[i], of++, err));
     RGM_GOTO(order_places(&s, found, n, err));
 done:
     rgm_free(s.number);

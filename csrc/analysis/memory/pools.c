@@ -3,6 +3,7 @@
 #include "analysis/analyses.h"
 #include "analysis/groups.h"
 #include "analysis/memory/lifetimes.h"
+#include "analysis/memory/places.h"
 #include "analysis/order.h"
 #include "base/memory.h"
 #include "base/search.h"
@@ -13,13 +14,16 @@ enum { BY_DEVICE, BY_POOL };
 
 typedef struct {
     const rgm_run *run;
-    uint32_t *segments; // rows by device, then by address
-    uint32_t *pool;     // [segments] row of the result
-    int64_t *free;      // [segments] bytes of free blocks
-    uint8_t *held;      // [segments] a block of it is in use
+    rgm_memory_places places;
+    const uint32_t *of_block, *of_segment; // [rows] places
+    uint32_t *segments;                    // rows by place, then by address
+    uint32_t *pool;                        // [segments] row of the result
+    int64_t *free;                         // [segments] bytes of free blocks
+    uint8_t *held;                         // [segments] a block of it is in use
 } pooling;
 
 static void pooling_release(pooling *p) {
+    rgm_memory_places_release(&p->places);
     rgm_free(p->segments);
     rgm_free(p->pool);
     rgm_free(p->free);
@@ -28,33 +32,32 @@ static void pooling_release(pooling *p) {
 
 static rgm_status order_segments(pooling *p, rgm_error *err) {
     const rgm_segments *segments = &p->run->segments;
-    RGM_FREED uint32_t *by_address = NULL, *by_device = NULL;
-    RGM_FREED int64_t *device = NULL;
+    RGM_FREED uint32_t *by_address = NULL, *by_place = NULL;
+    RGM_FREED int64_t *place = NULL;
     RGM_TRY(RGM_ROWS(by_address, segments->rows, err));
-    RGM_TRY(RGM_ROWS(by_device, segments->rows, err));
-    RGM_TRY(RGM_ROWS(device, segments->rows, err));
+    RGM_TRY(RGM_ROWS(by_place, segments->rows, err));
+    RGM_TRY(RGM_ROWS(place, segments->rows, err));
     RGM_TRY(RGM_ROWS(p->segments, segments->rows, err));
     RGM_TRY(rgm_sort_order_i64(segments->address, segments->rows, by_address, err));
-    for (size_t i = 0; i < segments->rows; i++) device[i] = segments->device[by_address[i]];
-    RGM_TRY(rgm_sort_order_i64(device, segments->rows, by_device, err));
-    for (size_t i = 0; i < segments->rows; i++) p->segments[i] = by_address[by_device[i]];
+    for (size_t i = 0; i < segments->rows; i++) place[i] = p->of_segment[by_address[i]];
+    RGM_TRY(rgm_sort_order_i64(place, segments->rows, by_place, err));
+    for (size_t i = 0; i < segments->rows; i++) p->segments[i] = by_address[by_place[i]];
     return RGM_OK;
 }
 
-static bool lies_before(const rgm_segments *segments, uint32_t row, int16_t device, int64_t address) {
-    return segments->device[row] != device ? segments->device[row] < device
-                                           : segments->address[row] < address;
+static bool lies_before(const pooling *p, uint32_t row, uint32_t place, int64_t address) {
+    return p->of_segment[row] != place ? p->of_segment[row] < place : p->run->segments.address[row] < address;
 }
 
 // Row of a segment; `rows` where there is none.
-static size_t find_segment(const pooling *p, int16_t device, int64_t address) {
+static size_t find_segment(const pooling *p, uint32_t place, int64_t address) {
     const rgm_segments *segments = &p->run->segments;
     rgm_search search = rgm_search_in(0, segments->rows);
     while (rgm_search_on(&search))
-        rgm_search_tell(&search, lies_before(segments, p->segments[search.middle], device, address));
+        rgm_search_tell(&search, lies_before(p, p->segments[search.middle], place, address));
     if (search.low == segments->rows) return search.low;
     uint32_t row = p->segments[search.low];
-    return segments->device[row] == device && segments->address[row] == address ? row : segments->rows;
+    return p->of_segment[row] == place && segments->address[row] == address ? row : segments->rows;
 }
 
 // Pools are told apart by five numbers, which are gathered one after the other.
@@ -73,7 +76,7 @@ static rgm_status group_segments(const pooling *p, int32_t group_by, rgm_groups 
     rgm_groups_release(&fields[0]);
     RGM_GOTO(rgm_groups_init(&fields[0], keys, segments->rows, err));
     for (size_t i = 0; i < segments->rows; i++) {
-        keys[i] = (uint64_t)(uint16_t)segments->device[i] << 40;
+        keys[i] = (uint64_t)p->of_segment[i] << 40;
         if (group_by == BY_POOL) keys[i] |= (uint64_t)fields[0].of[i] << 8 | segments->kind[i];
     }
     RGM_GOTO(rgm_groups_init(groups, keys, segments->rows, err));
@@ -89,7 +92,7 @@ static void add(int64_t *to, int64_t bytes) { *to = rgm_bytes_sum(*to, positive(
 
 static void add_block(const pooling *p, size_t block, rgm_pools *out) {
     const rgm_blocks *blocks = &p->run->blocks;
-    size_t segment = find_segment(p, blocks->device[block], blocks->segment_address[block]);
+    size_t segment = find_segment(p, p->of_block[block], blocks->segment_address[block]);
     if (segment == p->run->segments.rows) return;
     size_t row = p->pool[segment];
     int64_t bytes = blocks->bytes[block];
@@ -117,7 +120,10 @@ static void finish(const pooling *p, const rgm_groups *groups, int32_t group_by,
     }
     for (size_t g = 0; g < out->rows; g++) {
         uint32_t first = groups->items[groups->first[g]];
-        out->device[g] = segments->device[first];
+        const rgm_memory_place *place = &p->places.places[p->of_segment[first]];
+        out->device[g] = place->device;
+        out->rank[g] = place->rank;
+        out->process[g] = place->process;
         if (group_by == BY_POOL) {
             out->pool_graph[g] = segments->pool_graph[first];
             out->pool_user[g] = segments->pool_user[first];
@@ -145,6 +151,9 @@ rgm_status rgm_pools_compute(const rgm_view *view, const rgm_policy *policy, con
     RGM_RELEASED(rgm_groups_release) rgm_groups groups = {0};
     RGM_TRY(rgm_table_rows(&rgm_pools_desc, out, 0, err));
     if (!segments->rows) return RGM_OK;
+    RGM_TRY(rgm_memory_places_init(&p.places, view->run, NULL, 0, err));
+    p.of_block = p.places.of;
+    p.of_segment = p.places.of + view->run->blocks.rows;
     RGM_TRY(order_segments(&p, err));
     RGM_TRY(group_segments(&p, group_by, &groups, err));
     p.pool = groups.of;

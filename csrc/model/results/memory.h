@@ -56,7 +56,9 @@
     X(i64, free_blocks, "", 0, "Free blocks.")                                                               \
     X(f64, idle_share, "", NAN, "Part of what is reserved that no block uses: 1 - active / reserved.")       \
     X(f64, rounding_share, "", NAN, "Part of the blocks in use that nobody asked for.")                      \
-    X(f64, split_share, "", NAN, "inactive_split over what is reserved.")
+    X(f64, split_share, "", NAN, "inactive_split over what is reserved.")                                    \
+    X(i32, rank, "", -1, "Rank whose allocator it is, in a run of several; -1 elsewhere.")                   \
+    X(i64, process, "", -1, "Process whose allocator it is, in a run of several without ranks; -1 elsewhere.")
 
 // What an allocator does when a device has no more. X(NAME, token, text)
 #define RGM_SHORTAGES(X)                                                                                     \

@@ -58,6 +58,7 @@ VERBS = (
         "what an allocator had reserved at the end, and how much of it was of use",
         (
             Column("device", "device"),
+            *OWNER,
             Column("kind", "blocks", "code:SEGMENT_KINDS"),
             Column("segments", "segments", adds=True),
             Column("reserved", "reserved", "bytes", adds=True),

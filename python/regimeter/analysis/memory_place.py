@@ -2,7 +2,10 @@
 """Whose memory a row tells of, and where: a device, of a rank or process where a run has several."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..public.run import Run
 
 PLACE = ("device", "rank", "process")
 
@@ -22,3 +25,14 @@ def place_text(row: Mapping[str, Any]) -> str:
     """Return "host", or "device 0 of rank 1"."""
     owner = owner_text(row)
     return ("host" if row["device"] < 0 else f"device {row['device']}") + (f" of {owner}" if owner else "")
+
+
+def are_of(run: "Run", table: Any, row: Mapping[str, Any]) -> Any:
+    """Return which rows of `segments` or `blocks` are of the place of a row: [rows] of bool."""
+    device, rank, process = place_of(row)
+    found = table.device == device
+    if rank >= 0:
+        found &= run.lanes.rank[table.lane] == rank
+    elif process >= 0:
+        found &= run.lanes.process[table.lane] == process
+    return found

@@ -21,7 +21,7 @@ from ..system.text import UNAVAILABLE, amount, printable
 from .common import declare_in_process, print_document, tell_in_process
 from .files import check_output
 from .in_process import name_of, run_program
-from .runs import load_run
+from .runs import load_run, shown_name
 
 if TYPE_CHECKING:
     from .common import Verbs
@@ -81,9 +81,9 @@ def _of_program(arguments: argparse.Namespace, form: str) -> int:
 def _of_file(arguments: argparse.Namespace, form: str) -> int:
     path = arguments.file[0] if len(arguments.file) == 1 else arguments.file
     run = load_run(path, quiet=arguments.quiet)
-    document = memory_document(run, str(path))
+    document = memory_document(run, shown_name(arguments.file))
     if form == "html":
-        write_html(memory_run_data(run, Path(arguments.file[0]).name), arguments.output)
+        write_html(memory_run_data(run, shown_name([Path(file).name for file in arguments.file])), arguments.output)
     elif form == "json":
         write_json(arguments.output, document)
     elif form:

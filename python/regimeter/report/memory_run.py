@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _core
 from ..analysis.memory_place import PLACE, place_of
 from ..run.environment import drawn_bytes
-from ..system.arrays import distinct_pairs, np
+from ..system.arrays import np
 from ..system.text import amount
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ def memory_document(run: "Run", file: str, top: int = TOP) -> dict[str, Any]:
     of allocations have them, too. kinds: the same {device, rank, process, category, peak_bytes, end_bytes, timeline:
     [{time_ns, live}]} of each kind of memory that the recording tells apart. scopes: {device, scope, ...} of
     `regimeter allocations --by scope`, where the recording says which scope or operator asked. cuda_pools: [{device,
-    pool (its address), peak_bytes, end_bytes, peak_used_bytes, end_used_bytes, allocations}] of pools of CUDA, sizes
-    None where not known. allocations and growth are rows of `regimeter allocations`, most bytes at the peak or most
-    growth first, with `stack` as text, the innermost function first. ValueError where nothing is known of memory.
+    rank, process, pool (its address), peak_bytes, end_bytes, peak_used_bytes, end_used_bytes, allocations}] of pools of
+    CUDA, sizes None where not known. allocations and growth are rows of `regimeter allocations`, most bytes at the peak
+    or most growth first, with `stack` as text, the innermost function first. ValueError where nothing is known of
+    memory.
     """
     readings = _readings(run)
     if not readings and not has_allocations(run):
@@ -132,18 +133,14 @@ def _devices(run: "Run", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     asked: dict[tuple[int, ...], list[dict[str, Any]]] = {}
     for row in rows:
         asked.setdefault(place_of(row), []).append(row)
-    held_alone = {(device, -1, -1) for device in run.tables.segments.device.tolist()}
-    for place in sorted({*events, *held_alone}):
-        device, of_device = place[0], asked.get(place, [])
+    held_at_end = {place_of(row): row["reserved"] for row in run.result("pools")}
+    for place in sorted({*events, *held_at_end}):
+        of_device = asked.get(place, [])
         at = events.get(place, np.zeros(0, dtype=np.intp))
         live, reserved = levels.live[at], levels.reserved[at]
         peak = sum(row["peak_bytes"] for row in of_device)
         first = np.flatnonzero(live == peak)
-        held = (
-            int(run.tables.segments.bytes[run.tables.segments.device == device].sum())
-            if len(run.tables.segments)
-            else _known_or_none(reserved[-1])
-        )
+        held = held_at_end.get(place, 0) if held_at_end else _known_or_none(reserved[-1])
         most = int(reserved.max()) if reserved.max(initial=-1) >= 0 else held
         found.append(
             {
@@ -186,15 +183,14 @@ def _cuda_pools(run: "Run") -> list[dict[str, Any]]:
     memory = run.memory
     gone, alloc = (_core.MEMORY_ACTIONS.index(action) for action in ("pool_destroy", "alloc"))
     found = []
-    for device, pool in distinct_pairs(memory.device, memory.pool):
-        if not pool:
-            continue
-        at = np.flatnonzero((memory.pool == pool) & (memory.device == device))
+    rows = np.flatnonzero(memory.pool)
+    for (*place, pool), at_pool in _rows_by(*_places_of(run, rows), memory.pool[rows]).items():
+        at = rows[at_pool]
         at = at[np.argsort(memory.time_ns[at], kind="stable")]
         ended = memory.action[at[-1]] == gone
         found.append(
             {
-                "device": device,
+                **dict(zip(PLACE, place, strict=True)),
                 "pool": pool,
                 "peak_bytes": _known_or_none(memory.reserved[at].max()),
                 "end_bytes": 0 if ended else _known_or_none(memory.reserved[at[-1]]),
@@ -214,7 +210,7 @@ def _readings(run: "Run") -> list[dict[str, Any]]:
     """Return what was read of the process and of devices while it ran; the first reading is the start."""
     memory = run.memory
     rows = np.flatnonzero(memory.action == _core.MEMORY_ACTIONS.index("sample"))
-    places = _places_of_readings(run, rows)
+    places = _places_of(run, rows)
     found = []
     for place, at_place in _rows_by(*places).items():
         levels = memory.bytes if place[0] < 0 else memory.allocated
@@ -238,8 +234,9 @@ def _readings(run: "Run") -> list[dict[str, Any]]:
     return found
 
 
-def _places_of_readings(run: "Run", rows: Any) -> tuple[Any, ...]:
-    """Return the columns PLACE of readings; a rank or process, where lanes tell whose they are, in a run of several."""
+def _places_of(run: "Run", rows: Any) -> tuple[Any, ...]:
+    """Return the columns PLACE of rows of memory; a rank or process, where lanes tell whose they are, in a run of
+    several."""
     lane = run.memory.lane[rows]
     known = lane >= 0
     rank, process = np.full(len(rows), -1), np.full(len(rows), -1)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.memory_place import place_of, place_text
+from ..analysis.memory_place import are_of, place_of, place_text
 from ..system.arrays import np
 from ..system.text import amount, duration, percent
 from .document import TEXT, Column, Section, document, first, levels, table
@@ -278,15 +278,16 @@ def _shortages(rows: Sequence[Row]) -> Section:
 
 def _segments(run: "Run", one: Row) -> Section | None:
     """Return the largest segments of a device with the blocks in use that lie in them; None where it has none."""
-    segments, blocks, device = run.tables.segments, run.tables.blocks, one["device"]
-    rows = np.flatnonzero(segments.device == device)
+    segments, blocks = run.tables.segments, run.tables.blocks
+    rows = np.flatnonzero(are_of(run, segments, one))
     if not len(rows):
         return None
     rows = rows[np.argsort(-segments.bytes[rows], kind="stable")]
     drawn: list[Section] = []
+    used = are_of(run, blocks, one) & (blocks.state > 0)
     for segment in rows[:SEGMENTS].tolist():
         base = int(segments.address[segment])
-        inside = np.flatnonzero((blocks.segment_address == base) & (blocks.device == device) & (blocks.state > 0))
+        inside = np.flatnonzero((blocks.segment_address == base) & used)
         sizes = blocks.bytes[inside]
         drawn.append({
             "address": f"{base:#x}", "bytes": int(segments.bytes[segment]), "used": int(sizes.sum()),

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from ..analysis.memory_place import owner_text, place_text
+from ..analysis.memory_place import owner_text, place_of, place_text
 from ..system.text import UNAVAILABLE, amount, duration, percent, printable
 from .memory_run import asked_by, sample_text
 
@@ -20,13 +20,13 @@ def run_text(document: dict[str, Any]) -> str:
         when = "" if row["peak_ns"] is None else f" after {duration(row['peak_ns'] / 1e6)}"
         pool = "" if row["reserved_bytes"] is None else f", reserved at most {amount(row['reserved_bytes'])}"
         lines.append(f"{where}: peak {amount(row['peak_bytes'])}{when}, at the end {amount(row['end_bytes'])}{pool}")
+        lines += [_pool(one) for one in document["pools"] if place_of(one) == place_of(row)]
     for row in document["readings"]:
         what = place_text(row) if row["device"] >= 0 else owner_text(row) or "the process"
         lines.append(
             f"{what}: peak {amount(row['peak_bytes'])} after {duration(row['peak_ns'] / 1e6)}, at the start"
             f" {amount(row['start_bytes'])}, at the end {amount(row['end_bytes'])}"
         )
-    lines += [_pool(row) for row in document["pools"]]
     lines += [_cuda_pool(row) for row in document["cuda_pools"]]
     lines += [
         f"  {amount(row['peak_bytes']):>10}  {row['category'] or 'not said'}{_of(row)}"
@@ -74,8 +74,7 @@ def _cuda_pool(row: dict[str, Any]) -> str:
         UNAVAILABLE if row[name] is None else amount(row[name])
         for name in ("peak_bytes", "peak_used_bytes", "end_bytes")
     )
-    where = "host" if row["device"] < 0 else f"device {row['device']}"
-    return f"  pool of CUDA on {where}: held at most {held}, {used} of it in blocks; {left} at the end"
+    return f"  pool of CUDA on {place_text(row)}: held at most {held}, {used} of it in blocks; {left} at the end"
 
 
 def _shortage(row: dict[str, Any]) -> str:

@@ -29,9 +29,11 @@ def snapshot_of(run: "Run") -> dict[str, Any]:
     """Return {segments, device_traces, allocator_settings, external_annotations}, with torch's keys.
 
     What is of the host stands under `host_segments` and `host_traces`, where there is any. ValueError where the run has
-    no history of a device's allocator and no segments.
+    no history of a device's allocator and no segments, or those of several ranks.
     """
     frames = _Frames(run)
+    if len({(row["rank"], row["process"]) for row in run.result("pools")}) > 1:
+        raise ValueError("the run has the memory of several ranks, and a snapshot that of one: export each by itself")
     traces, host = _traces(run, frames)
     segments = _segments(run, frames)
     if not segments and not any(traces):

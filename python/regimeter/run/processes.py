@@ -56,10 +56,9 @@ def merge_processes(runs: Sequence["Run"]) -> "Run":
     """Return the recordings of one program's processes as one run on the clock of the first, which they share.
 
     The process that was started first comes first, and is the program: its environment and its looks at the machine are
-    the run's; each process has its own pressure. Each thread with samples gets a lane of its process, and memory that
-    names no lane the first of its process, which tells whose it is. Of several recordings of one process at a time the
-    samples of the first count. Whether it is complete is what the program's own recording says: a pool ends its
-    processes by a signal. The runs are left as they are. ValueError when there is none.
+    the run's; each process has its own pressure. Each thread with samples gets a lane of its process. Of several
+    recordings of one process at a time the samples of the first count. Whether it is complete is what the program's own
+    recording says: a pool ends its processes by a signal. The runs are left as they are. ValueError when there is none.
     """
     owner = next((program[0] for run in runs if (program := program_of(run))), -1)
     ordered = sorted(runs, key=lambda run: (process_of(run) != owner, run.start_ns))
@@ -102,12 +101,6 @@ def _with_lanes(run: "Run", without: tuple[str, ...], unknown: tuple[str, ...], 
     known = run.lanes.thread.tolist()
     if pressure is not None and process >= 0:
         tables["pressure"] = {name: column for name, column in pressure.items() if name not in unknown}
-        if known or samples is not None:
-            tables["pressure"]["lane"] = array("i", [0] * len(pressure["time_ns"]))
-    if "memory" in tables and process >= 0 and (known or samples is not None):
-        memory = tables["memory"]
-        lanes = memory["lane"].tolist() if "lane" in memory else [-1] * len(memory["time_ns"])
-        tables["memory"] = memory | {"lane": array("i", [max(lane, 0) for lane in lanes])}
     if samples is not None and process >= 0:
         missing = sorted({t for t, lane in _pairs(samples) if lane < 0})
         first = len(known)

@@ -11,7 +11,8 @@ enum { KERNELS = 24 };
 
 static const char *const under_test[] = {
     "communication", "collective_times",     "rank_times",       "stragglers",     "clock_offsets",
-    "sequences",     "collective_instances", "sequence_kernels", "counter_values", "counter_flops"};
+    "sequences",     "collective_instances", "sequence_kernels", "counter_values", "counter_flops",
+    "pools"};
 
 static rgm_status name_of(rgm_run *run, const char *text, rgm_name *id) {
     return rgm_strings_intern(&run->strings, text, strlen(text), id, NULL);
@@ -33,6 +34,18 @@ static rgm_status add_counters(rgm_run *run, size_t range, int64_t time) {
         RGM_TRY(name_of(run, i == 1 ? "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum" : "sm",
                         &run->counters.series[row]));
     }
+    return RGM_OK;
+}
+
+static rgm_status add_memory(rgm_run *run, int64_t time) {
+    size_t row;
+    RGM_TRY(rgm_table_append(&rgm_memory_desc, &run->memory, RGM_ALL_COLUMNS, &row, NULL));
+    run->memory.time_ns[row] = time;
+    run->memory.device[row] = 0;
+    RGM_TRY(rgm_table_append(&rgm_segments_desc, &run->segments,
+                             RGM_ALL_COLUMNS & ~RGM_COLUMN_BIT(segments, lane), &row, NULL));
+    run->segments.device[row] = 0;
+    run->segments.bytes[row] = 100;
     return RGM_OK;
 }
 
@@ -66,6 +79,7 @@ static rgm_status fill(rgm_run *run, int rank, int64_t from, int64_t apart, int6
     }
     RGM_TRY(add_span(run, "a", RGM_KIND_COUNTER_RANGE, from, 1, &row));
     RGM_TRY(add_counters(run, row, from));
+    RGM_TRY(add_memory(run, from));
     RGM_TRY(rgm_run_note(run, RGM_ANOMALY_ORPHAN_KERNELS, 1, from, NULL, NULL));
     return rgm_run_check(run, NULL);
 }
@@ -128,11 +142,43 @@ TEST(a_merge_shifts_what_refers_to_rows_and_ids) {
     CHECK_EQ_U64(merged->collectives.span[merged->collectives.rows / 2], runs[1]->collectives.span[0] + half);
     CHECK_EQ_I64(merged->anomalies.count[0], 2);
     CHECK_EQ_U64(merged->files.rows, 2);
+    CHECK_EQ_I64(merged->memory.lane[0], 0);
+    CHECK_EQ_I64(merged->memory.lane[1], 2);
+    CHECK_EQ_I64(merged->segments.lane[1], 2);
+    CHECK_EQ_I64(RGM_CELL(&runs[1]->segments, lane, 0, -1), -1);
     rgm_run_free(merged);
     merged = NULL;
     runs[1]->lanes.rank[0] = 0;
     CHECK_EQ_I64(rgm_run_merge(runs, NULL, 2, RGM_MERGE_RANKS, &merged, NULL), RGM_INVALID);
     CHECK(merged == NULL);
     CHECK_EQ_I64(rgm_run_merge(runs, NULL, 0, RGM_MERGE_RANKS, &merged, NULL), RGM_INVALID);
+    for (int rank = 0; rank < 2; rank++) rgm_run_free(runs[rank]);
+}
+
+TEST(ranks_without_lanes_get_one_for_their_memory) {
+    rgm_run *runs[2] = {NULL, NULL}, *merged = NULL;
+    for (int rank = 0; rank < 2; rank++) {
+        CHECK_OK(rgm_run_new(&runs[rank], NULL));
+        CHECK_OK(add_memory(runs[rank], 5));
+    }
+    CHECK_OK(rgm_run_merge(runs, NULL, 1, RGM_MERGE_RANKS, &merged, NULL));
+    REQUIRE(merged);
+    CHECK_EQ_U64(merged->lanes.rows, 0); // nobody to be told from
+    rgm_run_free(merged);
+    merged = NULL;
+    CHECK_OK(rgm_run_merge(runs, NULL, 2, RGM_MERGE_PROCESSES, &merged, NULL));
+    REQUIRE(merged);
+    CHECK_EQ_U64(merged->lanes.rows, 0);
+    rgm_run_free(merged);
+    merged = NULL;
+    CHECK_OK(rgm_run_merge(runs, NULL, 2, RGM_MERGE_RANKS, &merged, NULL));
+    REQUIRE(merged);
+    CHECK_EQ_U64(merged->lanes.rows, 2);
+    for (int rank = 0; rank < 2; rank++) {
+        CHECK_EQ_I64(merged->lanes.rank[rank], rank);
+        CHECK_EQ_I64(merged->segments.lane[rank], rank);
+        CHECK_EQ_I64(merged->memory.lane[rank], rank);
+    }
+    rgm_run_free(merged);
     for (int rank = 0; rank < 2; rank++) rgm_run_free(runs[rank]);
 }

@@ -2,12 +2,14 @@
 """Memory of several ranks or processes: each has addresses and levels of its own, also on devices of one number."""
 
 import json
+import pickle
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from snapshots import Allocator, frame, snapshot
 from traces import trace_path
 
 import regimeter
@@ -15,6 +17,8 @@ from regimeter.analysis.memory_place import PLACE
 from regimeter.cli import main
 from regimeter.report.memory_run import memory_document
 from regimeter.report.memory_run_page import DRAWN, memory_run_data
+from regimeter.run.alignment import merge_ranks
+from regimeter.run.rebuild import with_rank
 
 MB = 1_000_000
 WITH_MEMORY = "h100_owlv2_with_stack.json.gz"
@@ -89,6 +93,69 @@ def test_of_many_ranks_those_with_the_largest_peaks_are_drawn(tmp_path: Path) ->
     assert drawn[0]["note"] == f"Drawn are the {DRAWN} of 24 with the largest peaks; all are in the tables."
     figures = next(section for section in page["sections"] if section["id"] == "figures")
     assert {len(column["values"]) for column in figures["columns"]} == {24}
+
+
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Snapshots of two ranks, whose allocators give out the same addresses of a device of the same number."""
+    files = []
+    for rank, blocks in ((0, 3), (1, 8)):
+        allocator = Allocator()
+        for number in range(2):
+            allocator.reserve(20 * MB, [frame(number)])
+        addresses = [allocator.alloc(2 * MB, [frame(number)]) for number in range(blocks)]
+        for address in addresses[rank::2]:
+            allocator.free(address, [frame(9)])
+        files.append(str(tmp_path_factory.mktemp("snapshots") / f"rank{rank}.pickle"))
+        Path(files[-1]).write_bytes(pickle.dumps(snapshot(allocator)))
+    return files
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_snapshots_of_ranks_are_told_apart(snapshots: list[str], saved: bool, tmp_path: Path) -> None:
+    """Segments and blocks of two did not say whose they are: two of 13.9 GB each were "64.8 GB"."""
+    both = regimeter.load(snapshots)
+    if saved:
+        both.save(tmp_path / "both.rgm")
+        both = regimeter.load(tmp_path / "both.rgm")
+    for rank, file in enumerate(snapshots):
+        alone = regimeter.load(file)
+        assert levels_of(alone, device=0)
+        assert levels_of(both, device=0, rank=rank) == levels_of(alone, device=0)
+        for verb, by in (("pools", "device"), ("pools", "pool"), ("allocations", "line")):
+            rows = [row | {"rank": None, "stack": None} for row in both.result(verb, by=by) if row["rank"] == rank]
+            assert rows == [row | {"rank": None, "stack": None} for row in alone.result(verb, by=by)], (verb, by)
+        told, of = (memory_document(run, "")["devices"] for run in (both, alone))
+        assert told[rank] == of[0] | {
+            "rank": rank,
+            "peak_ns": told[rank]["peak_ns"],
+            "timeline": told[rank]["timeline"],
+        }
+    assert len(both.result("pools")) == 2
+
+
+def test_doors_say_whose_snapshot_it_is(snapshots: list[str], tmp_path: Path, capsys) -> None:
+    assert main(["memory", *snapshots]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:4:2]] == ["device 0 of rank 0", "device 0 of rank 1"]
+    assert all(" reserved at the end " in line for line in lines[1:4:2])
+    page = memory_run_data(regimeter.load(snapshots), "both")
+    maps = {section["title"]: section["segments"] for section in page["sections"] if section.get("form") == "segments"}
+    assert [(title, sum(len(one["sizes"]) for one in drawn)) for title, drawn in maps.items()] == [
+        ("Device 0 of rank 0: segments and the blocks in use", 1),
+        ("Device 0 of rank 1: segments and the blocks in use", 4),
+    ]
+    assert main(["memory", *snapshots, "-o", str(tmp_path / "both.pickle")]) == 2
+    assert "the memory of several ranks" in capsys.readouterr().err
+    assert not (tmp_path / "both.pickle").exists()
+    assert main(["memory", *snapshots, "-o", str(tmp_path / "both.html")]) == 0
+    assert "rank0.pickle and 1 more: memory" in (tmp_path / "both.html").read_text()
+
+
+def test_two_snapshots_of_one_rank_are_not_merged(snapshots: list[str]) -> None:
+    runs = [with_rank(regimeter.load(file), 3) for file in snapshots]
+    with pytest.raises(ValueError, match="are both of rank 3"):
+        merge_ranks(runs)
 
 
 PROCESSES = """import json, multiprocessing

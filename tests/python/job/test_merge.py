@@ -55,7 +55,8 @@ MERGED = {
     },
     "lanes": {"rank": [0, 0, 1, 1]},
     "launches": {"span": [1, 4], "graph": [4, WIDE + 4]},
-    "memory": {"time_ns": [102, 103, 1002, 1003], "span": [2, -1, 5, -1], "lane": [1, -1, 3, -1]},
+    # What names no lane is of the whole process: the first of its run says which.
+    "memory": {"time_ns": [102, 103, 1002, 1003], "span": [2, -1, 5, -1], "lane": [1, 0, 3, 2]},
     "counters": {"time_ns": [104, 105, 1004, 1005], "span": [1, -1, 4, -1]},
     "flows": {"id": [3, 0, WIDE + 3, 0], "lane": [1, 0, 3, 2], "span": [0, -1, 3, -1]},
     "flops": {"span": [1, 4]},

@@ -8,9 +8,11 @@ import sys
 
 import pytest
 from traces import trace_path
+from warm import command
 
 from regimeter import FormatError, Run, load
 from regimeter.cli import main
+from regimeter.report.memory_run import memory_document
 
 
 def write(path, rank=None, world=None, trace_id=None, events=3):
@@ -60,6 +62,22 @@ def test_recordings_are_of_the_ranks_that_their_launcher_stated(tmp_path):
     ranks_of = run.lanes.rank[run.spans.lane].tolist()
     assert dict(zip(map(run.string, run.spans.name), ranks_of, strict=True)) == {"as rank 0": 0, "as rank 1": 1}
     assert left_out(run) == ""
+
+
+def test_what_was_read_of_a_process_is_of_its_rank(tmp_path):
+    """Readings of memory and of what kept a process from its processors name no lane: they were everybody's."""
+    code = "import time\nend = time.monotonic() + 0.3\nwhile time.monotonic() < end: sum(range(1000))\n"
+    for rank in "01":
+        (folder := tmp_path / rank).mkdir()
+        (folder / "program.py").write_text(code)
+        told = {**os.environ, "RANK": rank, "WORLD_SIZE": "2"}
+        words = ["record", "-q", "-o", str(tmp_path / f"{rank}.rgm"), "program.py"]
+        assert command(folder, *words, variables=told).returncode == 0
+    run = load([str(tmp_path / f"{rank}.rgm") for rank in "01"])
+    for table in (run.memory, run.tables.pressure):
+        assert len(table)
+        assert set(run.lanes.rank[table.lane].tolist()) == {0, 1}
+    assert [row["rank"] for row in memory_document(run, "")["readings"]] == [0, 1]
 
 
 def test_a_list_and_several_arguments(tmp_path, capsys):
