@@ -49,6 +49,7 @@ static rgm_run *full_run(void) {
         run->samples.stack[i] = run->samples.state[i] = (uint8_t)i;
         run->stacks.parent[i] = i - 1;
         run->memory.stack[i] = run->segments.stack[i] = run->blocks.stack[i] = i;
+        run->segments.lane[i] = run->blocks.lane[i] = i - 1;
         run->segments.kind[i] = run->blocks.state[i] = 0;
         run->witness.time_ns[i] = run->pressure.time_ns[i] = i;
         run->memory.time_ns[i] = run->counters.time_ns[i] = run->flows.time_ns[i] = i;
