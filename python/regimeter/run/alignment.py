@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .processes import with_sampled_lanes
+
 if TYPE_CHECKING:
     from ..public.run import Run
 
@@ -67,6 +69,8 @@ def merge_ranks(runs: Sequence["Run"]) -> tuple["Run", Alignment]:
     runs = list(runs)
     if not runs:
         raise ValueError("there is no run to merge")
+    if len(runs) > 1:
+        runs = [with_sampled_lanes(run) for run in runs]
     kind, rule, unaligned = type(runs[0]), "wall clock", tuple[int, ...]()
     shifts = _wall_clock_shifts(runs)
     merged = kind._merge(runs, shifts or [0] * len(runs))

@@ -94,6 +94,15 @@ def with_scope(run: "Run", name: str, flags: int) -> "Run":
     return build(laned, [*strings, name], tables)
 
 
+def with_sampled_lanes(run: "Run") -> "Run":
+    """Return a run in which each sampled thread has a lane, which says whose it is beside the threads of others: a copy
+    where one had none."""
+    known = process_of(run) >= 0 and len(run.samples)
+    return (
+        _with_lanes(run, (), (), complete=run.complete) if known and -1 in run.samples.column("lane").tolist() else run
+    )
+
+
 def _with_lanes(run: "Run", without: tuple[str, ...], unknown: tuple[str, ...], *, complete: bool) -> "Run":
     """Return a copy without some tables and columns of its pressure, in which each sampled thread has a lane."""
     tables = {name: columns for name, columns in tables_of(run).items() if name not in without}
@@ -110,6 +119,7 @@ def _with_lanes(run: "Run", without: tuple[str, ...], unknown: tuple[str, ...], 
         added = {
             "process": [process] * len(missing),
             "thread": missing,
+            "rank": (run.lanes.column("rank").tolist()[:1] or [-1]) * len(missing),
             "name": [len(strings) - 1 if thread == process else 0 for thread in missing],
         }
         tables["lanes"] = _appended(run, added, len(missing))

@@ -80,6 +80,35 @@ def test_what_was_read_of_a_process_is_of_its_rank(tmp_path):
     assert [row["rank"] for row in memory_document(run, "")["readings"]] == [0, 1]
 
 
+CRUNCHED = """import threading, time
+def crunch():
+    end = time.thread_time() + 0.5
+    while time.thread_time() < end: sum(range(1000))
+worker = threading.Thread(target=crunch)
+worker.start()
+worker.join()
+"""
+
+
+def test_what_threads_of_a_rank_do_is_known_beside_another_rank(tmp_path):
+    """Threads without a scope had no lane, so were nobody's: who waited for one was "held by a lock" beside a rank."""
+    for rank in "01":
+        (folder := tmp_path / rank).mkdir()
+        (folder / "program.py").write_text(CRUNCHED)
+        told = {**os.environ, "RANK": rank, "WORLD_SIZE": "2"}
+        words = ["record", "-q", "-o", str(tmp_path / f"{rank}.rgm"), "program.py"]
+        assert command(folder, *words, variables=told).returncode == 0
+    files = [str(tmp_path / f"{rank}.rgm") for rank in "01"]
+    run = load(files)
+    assert (run.samples.lane >= 0).all()
+    assert set(run.lanes.rank.tolist()) == {0, 1}
+    alone, both = load(files[0]).verdict(), run.verdict()
+    assert alone is not None
+    assert both is not None
+    assert (alone.causes[0].cause, both.causes[0].cause) == ("python", "python"), (alone.why, both.why)
+    assert both.causes[0].place.startswith("crunch (program.py:")
+
+
 def test_a_list_and_several_arguments(tmp_path, capsys):
     paths = [tmp_path / f"{name}.json" for name in "ba"]
     for rank, path in enumerate(paths):
