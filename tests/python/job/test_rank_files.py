@@ -64,16 +64,22 @@ def test_recordings_are_of_the_ranks_that_their_launcher_stated(tmp_path):
     assert left_out(run) == ""
 
 
+def recorded_ranks(folder, code):
+    """Record a program as rank 0 and 1 of a job; return the files."""
+    files = []
+    for rank in "01":
+        (place := folder / rank).mkdir()
+        (place / "program.py").write_text(code)
+        files.append(str(folder / f"{rank}.rgm"))
+        told = {**os.environ, "RANK": rank, "WORLD_SIZE": "2"}
+        assert command(place, "record", "-q", "-o", files[-1], "program.py", variables=told).returncode == 0
+    return files
+
+
 def test_what_was_read_of_a_process_is_of_its_rank(tmp_path):
     """Readings of memory and of what kept a process from its processors name no lane: they were everybody's."""
     code = "import time\nend = time.monotonic() + 0.3\nwhile time.monotonic() < end: sum(range(1000))\n"
-    for rank in "01":
-        (folder := tmp_path / rank).mkdir()
-        (folder / "program.py").write_text(code)
-        told = {**os.environ, "RANK": rank, "WORLD_SIZE": "2"}
-        words = ["record", "-q", "-o", str(tmp_path / f"{rank}.rgm"), "program.py"]
-        assert command(folder, *words, variables=told).returncode == 0
-    run = load([str(tmp_path / f"{rank}.rgm") for rank in "01"])
+    run = load(recorded_ranks(tmp_path, code))
     for table in (run.memory, run.tables.pressure):
         assert len(table)
         assert set(run.lanes.rank[table.lane].tolist()) == {0, 1}
@@ -92,13 +98,7 @@ worker.join()
 
 def test_what_threads_of_a_rank_do_is_known_beside_another_rank(tmp_path):
     """Threads without a scope had no lane, so were nobody's: who waited for one was "held by a lock" beside a rank."""
-    for rank in "01":
-        (folder := tmp_path / rank).mkdir()
-        (folder / "program.py").write_text(CRUNCHED)
-        told = {**os.environ, "RANK": rank, "WORLD_SIZE": "2"}
-        words = ["record", "-q", "-o", str(tmp_path / f"{rank}.rgm"), "program.py"]
-        assert command(folder, *words, variables=told).returncode == 0
-    files = [str(tmp_path / f"{rank}.rgm") for rank in "01"]
+    files = recorded_ranks(tmp_path, CRUNCHED)
     run = load(files)
     assert (run.samples.lane >= 0).all()
     assert set(run.lanes.rank.tolist()) == {0, 1}
