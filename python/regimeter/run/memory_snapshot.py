@@ -32,7 +32,11 @@ def snapshot_of(run: "Run") -> dict[str, Any]:
     no history of a device's allocator and no segments, or those of several ranks.
     """
     frames = _Frames(run)
-    if len({(row["rank"], row["process"]) for row in run.result("pools")}) > 1:
+    levels, pools = run.analyse("memory_levels"), run.analyse("pools")
+    owners = {
+        owner for table in (levels, pools) for owner in zip(table.rank.tolist(), table.process.tolist(), strict=True)
+    }
+    if len(owners) > 1:
         raise ValueError("the run has the memory of several ranks, and a snapshot that of one: export each by itself")
     traces, host = _traces(run, frames)
     segments = _segments(run, frames)

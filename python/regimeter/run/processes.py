@@ -97,10 +97,9 @@ def with_scope(run: "Run", name: str, flags: int) -> "Run":
 def with_sampled_lanes(run: "Run") -> "Run":
     """Return a run in which each sampled thread has a lane, which says whose it is beside the threads of others: a copy
     where one had none."""
-    known = process_of(run) >= 0 and len(run.samples)
-    return (
-        _with_lanes(run, (), (), complete=run.complete) if known and -1 in run.samples.column("lane").tolist() else run
-    )
+    if process_of(run) < 0 or not len(run.samples) or -1 not in run.samples.column("lane").tolist():
+        return run
+    return _with_lanes(run, (), (), complete=run.complete)
 
 
 def _with_lanes(run: "Run", without: tuple[str, ...], unknown: tuple[str, ...], *, complete: bool) -> "Run":

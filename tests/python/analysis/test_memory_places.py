@@ -152,6 +152,12 @@ def test_doors_say_whose_snapshot_it_is(snapshots: list[str], tmp_path: Path, ca
     assert "rank0.pickle and 1 more: memory" in (tmp_path / "both.html").read_text()
 
 
+def test_what_several_ranks_asked_for_is_no_snapshot_of_one(ranks, tmp_path: Path) -> None:
+    """A trace has no segments that would tell."""
+    with pytest.raises(ValueError, match="the memory of several ranks"):
+        ranks[1].export(str(tmp_path / "both.pickle"), "pickle")
+
+
 def test_two_snapshots_of_one_rank_are_not_merged(snapshots: list[str]) -> None:
     runs = [with_rank(regimeter.load(file), 3) for file in snapshots]
     with pytest.raises(ValueError, match="are both of rank 3"):
