@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from needed import package
+from page_data import page_of
 from warm import Command
 from warm import record as recorded
 
@@ -112,6 +113,16 @@ class Server:
         if found.headers.get("content-encoding") == "gzip":
             found.body = gzip.decompress(found.body)
         return found
+
+    def home(self) -> Any:
+        """Return the first page as it is when all runs have been read: until then it changes."""
+        until = time.monotonic() + 120
+        while True:
+            page = page_of(self.ask("/").body.decode())
+            if not any(section.get("pending") for section in page["sections"]):
+                return page
+            assert time.monotonic() < until, "the runs are not read in two minutes"
+            time.sleep(0.05)
 
     def id_of(self, name: str) -> str:
         """Return the id of a run."""

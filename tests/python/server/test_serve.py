@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from made_up_machine import calibration
 from needed import package
-from page_data import page_of, sections_of
+from page_data import sections_of
 from serving import SPANS_A_COUNT, Server, record, serving
 from traces import trace_path
 
@@ -73,17 +73,6 @@ def test_the_list_has_what_is_a_run(server: Server) -> None:
     assert not any(run["uploaded"] for run in runs.values())
 
 
-def read_home(server: Server) -> Any:
-    """Return the first page when all runs of the folder have been read."""
-    until = time.monotonic() + 120
-    while True:
-        page = page_of(server.ask("/").body.decode())
-        if not any(section.get("pending") for section in page["sections"]):
-            return page
-        assert time.monotonic() < until, "the runs of the folder are not read in two minutes"
-        time.sleep(0.05)
-
-
 def test_what_is_no_run_is_left_out_with_the_reason(server: Server) -> None:
     told = {row["name"]: row["reason"] for row in server.ask("/api/runs").json()["left_out"]}
     assert told == {
@@ -95,7 +84,7 @@ def test_what_is_no_run_is_left_out_with_the_reason(server: Server) -> None:
         "verdict.json": "a document of regimeter.comparison, which holds no run",
         "other.db": "a SQLite file, but no export of Nsight Systems",
     }
-    page = read_home(server)
+    page = server.home()
     assert "7 other files left out" in page["limit"]["why"]
     [shown] = [one for one in page["sections"] if one["id"] == "left-out"]
     assert dict(zip(*(column["values"] for column in shown["columns"]), strict=True)) == told

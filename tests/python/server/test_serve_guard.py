@@ -306,6 +306,7 @@ def test_no_answer_names_a_place_on_the_disk(server: Server, folder: Path) -> No
 
 @pytest.mark.parametrize("path", ["/", "/runs", "/api/runs", "/nowhere", "/api/live?run=run.rgm"])
 def test_head_is_get_without_the_body(server: Server, path: str) -> None:
+    server.home()
     head = server.ask(path, "HEAD")
     assert head.body == b""
     if not path.startswith("/api/live"):  # which ends when it is left
