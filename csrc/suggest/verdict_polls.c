@@ -47,12 +47,13 @@ static uint64_t line_of(const search_for_polls *s, size_t i) {
     return rgm_line_key(view, rgm_stack_own_line(view, rgm_stack_of_sample(view, s->mine[i])));
 }
 
-// Who waits for a processor or the interpreter's lock where it has slept has not looked yet; elsewhere it is
-// at work.
+// Who waits for the interpreter's lock, in which others work, does not work itself: a line of a report that
+// is written out waits for it, too. Who waits for a processor where it has slept has not looked yet;
+// elsewhere it is at work.
 static bool is_awake(const search_for_polls *s, const stretch *one, size_t i) {
     uint8_t state = s->facts->states[s->mine[i]];
-    bool held_up = state == RGM_SAMPLE_WAITING_FOR_LOCK || state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
-    return !held_up || line_of(s, i) != one->line;
+    if (state == RGM_SAMPLE_WAITING_FOR_LOCK) return false;
+    return state != RGM_SAMPLE_WAITING_FOR_PROCESSOR || line_of(s, i) != one->line;
 }
 
 static int64_t time_of(const search_for_polls *s, size_t i) {

@@ -24,6 +24,8 @@ thread.start()
 while thread.is_alive():
     time.sleep(0.05)
 """
+# Each time it writes, others take the interpreter's lock, and it has to wait for that again.
+WRITES = THREAD.replace("time.sleep(0.05)", "print(end='.', flush=True)\n    time.sleep(0.01)")
 PROGRAM = """programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
 for _ in range(60):
     if any(one.poll() is None for one in programs):
@@ -106,6 +108,7 @@ for _ in range(4):
     ("code", "cause", "place", "elsewhere"),
     [
         (BUSY + THREAD, "python", "work", True),
+        (BUSY + WRITES, "python", "work", True),
         (BUSY + PROGRAM, "child", "<module>", False),
         (PROCESSES, "child", "pause", True),
         (BUSY + SIGNAL, "python", "work", True),
@@ -115,6 +118,7 @@ for _ in range(4):
     ],
     ids=[
         "a thread",
+        "a thread, with words",
         "programs",
         "processes that sleep themselves",
         "a thread's signal",
