@@ -160,9 +160,9 @@ static bool look(rgm_stack_sampler *stacks, rgm_walker *walker, rgm_sampled_thre
 }
 
 // Reads its clock: one that has not got on since is where it was. Nor does one move that was ready and has
-// not got to run meanwhile.
+// not got to run meanwhile. One that is being started has no number yet, and 0 would be this thread's clock.
 static void meet(rgm_stack_sampler *stacks, int64_t thread, uint32_t number) {
-    rgm_sampled_thread *t = thread_of(stacks, thread);
+    rgm_sampled_thread *t = thread > 0 ? thread_of(stacks, thread) : NULL;
     if (!t) return;
     t->ticks = rgm_clock_ticks();
     t->now_cpu_ns = rgm_thread_clock_ns(thread);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/search.h"
 #include "model/links_parts.h"
@@ -82,13 +83,6 @@ rgm_status rgm_links_step_numbers(const rgm_run *run, int32_t **numbers, rgm_err
     return RGM_OK;
 }
 
-// Number of the step that a span is, -1 for any other span. Steps that were found in a recording count from
-// 0.
-static int32_t step_of(const rgm_run *run, const int32_t *numbers, size_t row, int32_t *found) {
-    if (rgm_links_is_step(run, row)) return (*found)++;
-    return rgm_kind_may_be_step(rgm_links_kind(run, row)) ? numbers[run->spans.name[row]] : -1;
-}
-
 static void assign(rgm_run *run, const step_range *steps, size_t count) {
     rgm_spans *spans = &run->spans;
     step_search search = {steps, count, 0};
@@ -99,21 +93,33 @@ static void assign(rgm_run *run, const step_range *steps, size_t count) {
         if (RGM_CELL(spans, launch, i, -1) >= 0) spans->step[i] = spans->step[spans->launch[i]];
 }
 
+// Steps that were found in a recording count from 0.
+static rgm_status find_steps(const rgm_run *run, const int32_t *numbers, step_range **steps, size_t *count,
+                             rgm_error *err) {
+    size_t room = 0;
+    int32_t found = 0;
+    for (size_t i = 0; i < run->spans.rows; i++) {
+        uint8_t kind = rgm_links_kind(run, i);
+        int32_t number = -1;
+        if (rgm_kind_may_be_step(kind))
+            number = numbers[run->spans.name[i]];
+        else if (kind == RGM_KIND_SCOPE && rgm_links_is_step(run, i))
+            number = found++;
+        if (number < 0) continue;
+        RGM_TRY(RGM_LIST_ROOM(*steps, *count, room, 64, err));
+        (*steps)[(*count)++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), number};
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_links_steps(rgm_run *run, rgm_error *err) {
     RGM_FREED int32_t *numbers = NULL;
     RGM_FREED step_range *steps = NULL;
     size_t count = 0;
-    int32_t found = 0, number;
     RGM_TRY(rgm_table_ensure(&rgm_spans_desc, &run->spans, RGM_COLUMN_INDEX(spans, step), err));
     RGM_TRY(rgm_links_step_numbers(run, &numbers, err));
-    for (size_t i = 0; i < run->spans.rows; i++) count += step_of(run, numbers, i, &found) >= 0;
+    RGM_TRY(find_steps(run, numbers, &steps, &count, err));
     if (count == 0) return RGM_OK;
-    RGM_TRY(RGM_ROWS(steps, count, err));
-    count = 0;
-    found = 0;
-    for (size_t i = 0; i < run->spans.rows; i++)
-        if ((number = step_of(run, numbers, i, &found)) >= 0)
-            steps[count++] = (step_range){start_of(run, i), end_of(run, i), rank_of(run, i), number};
     qsort(steps, count, sizeof *steps, by_rank_and_start);
     assign(run, steps, count);
     return RGM_OK;

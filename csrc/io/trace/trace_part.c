@@ -82,8 +82,8 @@ static rgm_status add_memory(rgm_trace_part *part, const rgm_event *event, rgm_e
     size_t row = 0;
     uint32_t lane = 0;
     RGM_TRY(rgm_part_lane(part, event, 0, &lane, err));
+    RGM_PART_ROOM(memory, ~RGM_MEMORY_OF_SNAPSHOTS, row);
     rgm_memory *out = &part->run->memory;
-    RGM_TRY(rgm_table_append(&rgm_memory_desc, out, ~RGM_MEMORY_OF_SNAPSHOTS, &row, err));
     int64_t bytes = rgm_event_number(event, RGM_FIELD_MEMORY_BYTES, 0);
     int64_t device = rgm_event_number(event, RGM_FIELD_MEMORY_DEVICE, -1);
     bool host = rgm_event_number(event, RGM_FIELD_MEMORY_DEVICE_TYPE, 0) == 0;
@@ -96,6 +96,7 @@ static rgm_status add_memory(rgm_trace_part *part, const rgm_event *event, rgm_e
     out->reserved[row] = rgm_event_number(event, RGM_FIELD_MEMORY_RESERVED, -1);
     out->span[row] = -1;
     out->lane[row] = (int32_t)lane;
+    part->run->memory.rows++;
     return RGM_OK;
 }
 

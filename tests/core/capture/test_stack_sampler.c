@@ -425,6 +425,26 @@ TEST(what_is_as_it_was_is_not_told_again) {
     rgm_session_free(session);
 }
 
+TEST(a_thread_that_is_being_started_has_no_sample) {
+    rgm_session *session = sampled_session(NULL);
+    REQUIRE(session);
+    scripted_thread = 0; // it is in Python's list before it runs
+    scripted_others[0] = rgm_thread_native_id();
+    scripted[0] = frame_of(7, 0);
+    scripted_count = 1;
+    open_scope scope = scope_begin(session, "scope");
+    wait_for_walks(10);
+    scope_end(session, scope);
+    rgm_session_stop(session);
+    rgm_run *run = snapshot_of(session);
+    REQUIRE(run);
+    CHECK(run->samples.rows >= 9);
+    for (size_t i = 0; i < run->samples.rows; i++) CHECK_EQ_I64(run->samples.thread[i], scripted_others[0]);
+    scripted_others[0] = 0;
+    rgm_run_free(run);
+    rgm_session_free(session);
+}
+
 TEST(torn_walks_are_counted_and_left_out) {
     rgm_session *session = sampled_session(NULL);
     REQUIRE(session);
