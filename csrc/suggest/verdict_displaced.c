@@ -2,6 +2,7 @@
 #include "suggest/verdict_displaced.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/times/stack_line.h"
 #include "base/memory.h"
@@ -78,23 +79,48 @@ static double share_waited(const rgm_verdict_facts *facts) {
     return counted > 0 ? waited / counted : 1;
 }
 
+// [stacks] The state in which a stack was found running most often, of those that tell how it ran; RUNNING
+// where it never was. Freed by the caller.
+static rgm_status find_running(const rgm_verdict_facts *facts, uint8_t **out, rgm_error *err) {
+    static const rgm_sample_state told[] = {RGM_SAMPLE_NATIVE, RGM_SAMPLE_CALLING, RGM_SAMPLE_INTERPRETING};
+    enum { TOLD = sizeof told / sizeof told[0] };
+    const rgm_view *view = facts->view;
+    size_t stacks = view->run->stacks.rows;
+    RGM_FREED uint32_t *found = NULL; // [TOLD][stacks]
+    RGM_TRY(RGM_ROWS(*out, stacks, err));
+    RGM_TRY(RGM_ROWS(found, TOLD * stacks, err));
+    memset(found, 0, TOLD * stacks * sizeof *found);
+    for (size_t i = 0; i < view->run->samples.rows; i++) {
+        int32_t stack = rgm_stack_of_sample(view, i);
+        rgm_u8 state = RGM_CELL(&view->run->samples, state, i, RGM_SAMPLE_UNKNOWN);
+        if (stack < 0 || !(facts->alone || rgm_verdict_is_driving(facts, i))) continue;
+        for (size_t kind = 0; kind < TOLD; kind++)
+            found[kind * stacks + (size_t)stack] += state == told[kind];
+    }
+    for (size_t stack = 0; stack < stacks; stack++) {
+        uint32_t most = 0;
+        (*out)[stack] = RGM_SAMPLE_RUNNING;
+        for (size_t kind = 0; kind < TOLD; kind++)
+            if (found[kind * stacks + stack] > most) {
+                most = found[kind * stacks + stack];
+                (*out)[stack] = told[kind];
+            }
+    }
+    return RGM_OK;
+}
+
 rgm_status rgm_verdict_states(const rgm_verdict_facts *facts, uint8_t **out, rgm_error *err) {
     const rgm_view *view = facts->view;
     const rgm_samples *samples = &view->run->samples;
-    uint8_t *ran_as = NULL; // [stacks] the state in which a stack was last found running
+    uint8_t *ran_as = NULL;
     double seen = 0, ready = 0;
     rgm_status status;
     *out = NULL;
     RGM_GOTO(RGM_ROWS(*out, samples->rows, err));
-    RGM_GOTO(RGM_ROWS(ran_as, view->run->stacks.rows, err));
-    for (size_t i = 0; i < view->run->stacks.rows; i++) ran_as[i] = RGM_SAMPLE_RUNNING;
+    RGM_GOTO(find_running(facts, &ran_as, err));
     for (size_t i = 0; i < samples->rows; i++) {
         rgm_u8 state = (*out)[i] = RGM_CELL(samples, state, i, RGM_SAMPLE_UNKNOWN);
-        int32_t stack = rgm_stack_of_sample(view, i);
-        bool driving = rgm_verdict_is_driving(facts, i);
-        if (stack >= 0 && (driving || facts->alone) && rgm_sample_runs((rgm_sample_state)state))
-            ran_as[stack] = state;
-        if (!driving) continue;
+        if (!rgm_verdict_is_driving(facts, i)) continue;
         seen++;
         ready += state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     }

@@ -208,6 +208,25 @@ def test_few_samples_are_called_that_and_the_kernel_says_how_many_are_of_others(
     assert ("too few to tell its share" in found.why, found.confidence == "low") == (doubt, doubt), found
 
 
+@pytest.mark.parametrize("last", ["running", "interpreting", "native"])
+def test_what_the_sampler_held_up_ran_as_its_line_did_most_often(last: str) -> None:
+    """Not as it was found to last: a look that comes late cannot tell, and the next one may find another call."""
+    states = ["native"] * 3 + ["waiting_for_processor"] * 15 + [last]
+    of_thread = {"thread": 7, "stack": 0, "lane": 0, "span": 0}
+    long = 10 * len(states) * MS
+    run = build_run(
+        [span("scope", "program", 0, 0, long)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": "work", "file": "/a/p.py", "line": 3, "parent": -1}],
+        samples=[{"time_ns": (5 + 10 * at) * MS, "state": _core.SAMPLE_STATES.index(state), **of_thread}
+                 for at, state in enumerate(states)],
+        pressure=[{"time_ns": long, "interval_ns": long, "running_ns": long, "waiting_ns": 0, "throttled_ns": -1,
+                   "tree_ns": long, "processors": 4}],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.cause, found.displaced, found.samples) == ("native", 0, len(states)), found.why
+    assert found.shares["native"] >= 18 / 19, found.shares
+
+
 @pytest.mark.parametrize("samples", [1, 2, 20])
 def test_a_program_that_never_had_a_processor_when_it_was_looked_at_has_a_verdict_that_is_not_sure(
     samples: int,
