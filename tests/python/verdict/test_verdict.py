@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from places import TESTS
-from verdicts import POOL, verdict
+from verdicts import POOL, leading, verdict
 from warm import record
 
 import regimeter
@@ -188,7 +188,7 @@ def test_a_program_that_does_one_thing_is_limited_by_it(cause: str) -> None:
     if found.cause != cause and found.displaced > found.samples:  # others had the machine for most of the time
         assert "record again on a quiet machine" in found.why
         return
-    assert found.cause == cause, (found.sentence, found.why)
+    leading(found, cause)
     assert found.samples + found.displaced > 10
     line = next(one for one in found.causes if one.cause == cause)
     assert "program.py" in line.place, line
@@ -199,9 +199,9 @@ def test_a_program_that_does_one_thing_is_limited_by_it(cause: str) -> None:
 def test_work_that_the_main_thread_waits_for_is_what_limits_it(tmp_path: Path, awaited: str) -> None:
     cause, function, elsewhere, code = AWAITED[awaited]
     found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == cause, (found.sentence, found.why)
-    assert found.causes[0].place.startswith(f"{function} (program.py:"), found.causes[0]
-    assert found.causes[0].elsewhere == elsewhere
+    first = leading(found, cause)
+    assert first.place.startswith(f"{function} (program.py:"), first
+    assert first.elsewhere == elsewhere
     assert ("in other threads that the main one waits for" in found.why) == elsewhere
 
 
@@ -211,9 +211,9 @@ def test_starting_a_program_is_part_of_waiting_for_it(tmp_path: Path) -> None:
         "import subprocess\ndef ask():\n    for _ in range(600):\n        subprocess.run(['true'], check=True)\nask()\n"
     )
     found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == "child", (found.sentence, found.why)
+    first = leading(found, "child")
     assert found.shares.get("waiting", 0.0) < 0.1, found.why
-    assert found.causes[0].place == "ask (program.py:4)"
+    assert first.place == "ask (program.py:4)"
 
 
 @pytest.mark.parametrize("where", ["by itself", "in another thread"])
@@ -251,7 +251,7 @@ def test_what_an_import_does_meanwhile_is_the_import(module: str, tmp_path: Path
     (package / "slow.py").write_text(module)
     code = f"import sys\nsys.path.insert(0, {str(package)!r})\nimport slow\n"
     found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == "imports", (found.sentence, found.why)
+    leading(found, "imports")
 
 
 def test_large_products_on_several_lines_are_no_small_work(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from runs import build_run, span
-from verdicts import POOL, verdict
+from verdicts import POOL, leading, verdict
 from warm import record
 
 import regimeter
@@ -139,7 +139,7 @@ def test_calls_that_others_interrupt_stay_small(tmp_path: Path) -> None:
         run = regimeter.load(record(tmp_path, SMALL))
     found = verdict(run)
     assert found.displaced > 0
-    assert found.cause == "small_work", (found.sentence, found.why)
+    leading(found, "small_work")
     sure, unsure = (run.verdict({"verdict_others_most": most}) for most in (1.0, 1e-6))
     assert sure is not None
     assert unsure is not None
@@ -155,7 +155,7 @@ def test_a_thread_that_only_waits_does_not_tell_how_much_the_others_want(tmp_pat
         )
     found = verdict(run)
     assert found.displaced > 0
-    assert found.cause == "native", (found.sentence, found.why)
+    leading(found, "native")
 
 
 def test_steps_that_others_hold_up_are_not_uneven(tmp_path: Path) -> None:

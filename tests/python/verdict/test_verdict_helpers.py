@@ -16,12 +16,12 @@ from regimeter.run.rebuild import build, tables_of
 from regimeter.suggest.verdict import Cause
 
 
-def limit(run: regimeter.Run) -> Cause:
-    """What a program's own time goes to. That others have the processors meanwhile is another test's, and so is how
-    much of them threads of libraries must have."""
+def limit(run: regimeter.Run, cause: str) -> Cause:
+    """Return the cause that a program's own time goes to. That others have the processors meanwhile is another test's,
+    and so is how much of them threads of libraries must have."""
     found = run.verdict({"verdict_helpers": 0.02})
     assert found is not None
-    return next(one for one in found.causes if one.cause not in ("processor", "imports"))
+    return leading(found, cause, besides=("processor", "imports"))
 
 
 # A few hundred thousand rows, grouped again and again; the thread that calls does nothing meanwhile.
@@ -62,7 +62,7 @@ def test_a_call_whose_threads_work_computes_and_a_lock_that_is_held_is_waited_fo
 ) -> None:
     package("polars")
     run = regimeter.load(record(tmp_path, GROUPS + rest))
-    assert limit(run).cause == cause, run.verdict()
+    limit(run, cause)
 
 
 def test_without_what_the_kernel_counted_nobody_tells_what_is_waited_for(tmp_path: Path) -> None:
@@ -102,8 +102,7 @@ for one in threads:
 @pytest.mark.parametrize("held", ["hashlib.sha256(block).digest()", "time.sleep(0.003)"])
 def test_threads_that_want_what_one_of_them_holds_wait_for_its_lock(held: str, tmp_path: Path) -> None:
     run = regimeter.load(record(tmp_path, CROWD.replace("hashlib.sha256(block).digest()", held)))
-    found = limit(run)
-    assert found.cause == "lock", run.verdict()
+    found = limit(run, "lock")
     assert found.place.startswith("ask (program.py:")
 
 
@@ -120,8 +119,8 @@ def test_what_the_threads_of_a_pool_do_is_within_the_line_that_waits_for_it(pool
     package(pool)
     arrays = "import numpy\nfrom numpy.linalg import svd\narrays = [numpy.ones((300, 300)) for _ in range(40)]\n"
     run = regimeter.load(record(tmp_path, arrays + POOLS[pool]))
-    found = limit(run)
-    assert (found.cause, found.place) == ("native", "<module> (program.py:5)"), run.verdict()
+    found = limit(run, "native")
+    assert found.place == "<module> (program.py:5)", run.verdict()
     assert found.inner.startswith("svd ("), run.verdict()
 
 
@@ -142,8 +141,7 @@ def test_threads_of_a_library_work_for_the_line_that_waits(tmp_path: Path) -> No
     found_there = f"import sys\nsys.path.insert(0, {str(packages)!r})\n"
     code = found_there + "import pooled\nfor _ in range(8):\n    pooled.digest()\n"
     run = regimeter.load(record(tmp_path, code))
-    found = limit(run)
-    assert (found.cause, found.place) == ("native", "<module> (program.py:5)"), run.verdict()
+    assert limit(run, "native").place == "<module> (program.py:5)", run.verdict()
 
 
 # Two ranks of a job; the second one is late for every gradient.

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from verdicts import verdict
+from verdicts import leading, verdict
 from warm import record
 
 import regimeter
@@ -61,7 +61,7 @@ def test_calls_of_the_system_are_not_put_down_to_pages(tmp_path: Path) -> None:
     run = regimeter.load(record(tmp_path, asks))
     found = run.verdict({"verdict_faults": 0.0, "verdict_system_share": 0.0})
     assert found is not None
-    assert found.cause == "python", (found.sentence, found.why)
+    leading(found, "python")
 
 
 def test_calls_of_the_system_beside_a_few_new_pages_are_not_put_down_to_those(tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ work()
 here.shutdown(socket.SHUT_RDWR)
 """
     found = verdict(regimeter.load(record(tmp_path, asks)))
-    assert found.cause == "python", found.why
-    assert found.causes[0].place.startswith("work (program.py:"), found.causes[0]
+    first = leading(found, "python")
+    assert first.place.startswith("work (program.py:"), first
 
 
 @pytest.mark.parametrize("known", ["throughout", "for a moment"])

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from verdicts import verdict
+from verdicts import leading, verdict
 from warm import record
 
 import regimeter
@@ -35,8 +35,8 @@ ASK = "with torch.no_grad():\n    while time.thread_time() < until:\n        mod
 @pytest.mark.parametrize(("rest", "backward"), [(TRAIN, False), (FROZEN + TRAIN, True), (ASK, False)])
 def test_one_layer_is_named_and_its_backward_pass_counted_with_it(rest: str, backward: bool, tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, MODEL + rest)))
-    assert found.cause == "layer", (found.sentence, found.why)
-    assert found.causes[0].place == "wide"
+    first = leading(found, "layer")
+    assert first.place == "wide"
     assert any(one.cause == "backward" for one in found.causes) == backward
     assert ("forward pass" in found.sentence) == backward
 
@@ -64,7 +64,7 @@ with torch.no_grad():
 
 def test_what_a_module_computes_beside_those_within_it_is_no_small_work(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, BLOCKS)))
-    assert found.cause == "forward", (found.sentence, found.why)
+    leading(found, "forward")
     assert "small_work" not in found.shares, found.why
 
 
@@ -91,8 +91,8 @@ with torch.no_grad():
 def test_what_the_model_computes_itself_is_no_layers(tmp_path: Path) -> None:
     """The layer within it was named, with less than 1 % of the time."""
     found = verdict(regimeter.load(record(tmp_path, WHOLE)))
-    assert found.cause == "forward", (found.sentence, found.why)
-    assert found.causes[0].place == "Model"
+    first = leading(found, "forward")
+    assert first.place == "Model"
 
 
 # A layer that is a loop over the letters of texts, and a backward pass that is one over numbers.
@@ -151,5 +151,5 @@ while time.thread_time() < until:
 def test_a_layer_that_is_a_loop_of_python_has_its_line(code: str, place: str, tmp_path: Path) -> None:
     """The advice was to look at the layer's shapes and data type."""
     found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == "python", (found.sentence, found.why)
-    assert found.causes[0].place.startswith(place)
+    first = leading(found, "python")
+    assert first.place.startswith(place)

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from verdicts import of_program, verdict
+from verdicts import leading, of_program, verdict
 from warm import record
 
 import regimeter
@@ -101,25 +101,25 @@ if __name__ == "__main__":
 )
 def test_processes_that_mostly_pass_data_on_are_limited_by_that(code: str, tmp_path: Path) -> None:
     found = of_program(tmp_path, code)
-    assert found.cause == "pickling", (found.sentence, found.why)
-    assert found.causes[0].place.startswith("ask (program.py:"), found.causes[0]
-    assert found.causes[0].saved_ms is not None
+    first = leading(found, "pickling")
+    assert first.place.startswith("ask (program.py:"), first
+    assert first.saved_ms is not None
 
 
 @pytest.mark.parametrize("code", [POOL, COMPILED, BESIDE], ids=["a pool", "compiled code", "a queue beside the work"])
 def test_processes_that_work_are_waited_for(code: str, tmp_path: Path) -> None:
     found = of_program(tmp_path, code)
-    assert found.cause == "child", (found.sentence, found.why)
+    leading(found, "child")
     assert found.shares.get("pickling", 0.0) < 0.3, found.why
 
 
 def test_who_waits_to_be_asked_is_no_work(tmp_path: Path) -> None:
     found = of_program(tmp_path, IDLE)
-    assert found.cause == "child", (found.sentence, found.why)
-    assert found.causes[0].place.startswith("work (program.py:"), found.why
+    first = leading(found, "child")
+    assert first.place.startswith("work (program.py:"), found.why
 
 
 def test_without_the_recordings_of_its_processes_nobody_knows_what_they_do(tmp_path: Path) -> None:
     """Its own threads pickle: whether anybody waits for that they do not tell."""
     found = verdict(regimeter.load(record(tmp_path, ARRAYS)))
-    assert found.cause == "child", (found.sentence, found.why)
+    leading(found, "child")

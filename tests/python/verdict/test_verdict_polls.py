@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from needed import package
-from verdicts import of_program, verdict
+from verdicts import leading, of_program, verdict
 from warm import record
 
 import regimeter
@@ -131,15 +131,15 @@ def test_what_is_polled_for_is_what_limits_it(
     code: str, cause: str, place: str, elsewhere: bool, tmp_path: Path
 ) -> None:
     found = of_program(tmp_path, code)
-    assert found.cause == cause, (found.sentence, found.why)
-    assert found.causes[0].place.startswith(f"{place} (program.py:"), found.causes[0]
-    assert found.causes[0].elsewhere == elsewhere
+    first = leading(found, cause)
+    assert first.place.startswith(f"{place} (program.py:"), first
+    assert first.elsewhere == elsewhere
     assert not found.next.startswith("Remove the pause"), found.next
 
 
 def test_without_their_recordings_a_loop_waits_for_the_processes_of_its_executor_all_the_same(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, LOOP)))
-    assert found.cause == "child", (found.sentence, found.why)
+    leading(found, "child")
 
 
 def test_what_limits_a_fork_without_scopes_is_told_from_its_samples(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ with Parallel(n_jobs=2) as parallel:
     ask(parallel)
 """
     found = of_program(tmp_path, code)
-    assert found.cause == "child", (found.sentence, found.why)
-    assert found.causes[0].place.startswith("ask (program.py:"), found.causes[0]
+    first = leading(found, "child")
+    assert first.place.startswith("ask (program.py:"), first
     assert "sleep" not in found.shares, found.why
 
 
@@ -182,7 +182,7 @@ def test_thresholds_decide_what_polls(key: str, tmp_path: Path) -> None:
     run = regimeter.load(record(tmp_path, BUSY + THREAD))
     found = run.verdict({key: 1e12})
     assert found is not None
-    assert found.cause == "sleep", (found.sentence, found.why)
+    leading(found, "sleep")
 
 
 @pytest.mark.parametrize(("folder", "file"), [("gevent", "hub"), ("twisted/internet", "epollreactor")])
@@ -191,4 +191,4 @@ def test_loops_of_other_libraries_are_loops(folder: str, file: str, tmp_path: Pa
     place.mkdir(parents=True)
     (place / f"{file}.py").write_text("import select\ndef run(seconds):\n    select.poll().poll(seconds * 1000)\n")
     found = of_program(tmp_path, f"from {folder.replace('/', '.')} import {file}\n{file}.run(0.6)\n")
-    assert found.cause == "event_loop", (found.sentence, found.why)
+    leading(found, "event_loop")

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from verdicts import verdict
+from verdicts import leading, verdict
 from warm import record
 
 import regimeter
@@ -61,16 +61,16 @@ for step in range(45):
 
 def test_what_some_steps_wait_for_comes_before_that_they_differ(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, HELD_UP)))
-    assert found.cause == "lock", (found.sentence, found.why)
+    leading(found, "lock")
     crowded = found.displaced > found.samples / 10  # a step of which others had 40 % tells nothing
     assert crowded or "uneven_steps" in [one.cause for one in found.causes]
 
 
 def test_a_batch_that_the_loop_makes_by_itself_is_its_input(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, BATCHES)))
-    assert found.cause == "input", (found.sentence, found.why)
+    first = leading(found, "input")
     assert found.steps > 3
-    assert "Batch.__getitem__" in found.causes[0].place
+    assert "Batch.__getitem__" in first.place
 
 
 def test_a_step_within_an_iterator_is_not_its_input(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ for _ in range(60):
 
 def test_what_is_kept_from_step_to_step_comes_first(tmp_path: Path) -> None:
     found = verdict(regimeter.load(record(tmp_path, KEPT)))
-    assert found.cause == "memory_growth", (found.sentence, found.why)
+    leading(found, "memory_growth")
     assert "regimeter record --memory" in found.next
 
 
@@ -118,11 +118,11 @@ def test_a_loader_that_is_late_is_told_where_its_batches_are_made(workers: int, 
         "if __name__ == '__main__':\n    train()\n"
     )
     found = verdict(regimeter.load(record(tmp_path, code)))
-    assert found.cause == "input", (found.sentence, found.why)
-    assert found.causes[0].elsewhere == bool(workers)
+    first = leading(found, "input")
+    assert first.elsewhere == bool(workers)
     assert ("worker processes of its loader" in found.sentence) == bool(workers)
     assert ("Load ahead in worker processes" in found.next) == (not workers)
-    assert found.causes[0].place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")
+    assert first.place.startswith("DataLoader.__next__" if workers else "Slow.__getitem__ (program.py:8)")
 
 
 # Calls of a model come in bursts, for its thread waits for what another one makes of its answers.

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from verdicts import verdict
+from verdicts import leading, verdict
 from warm import record
 
 import regimeter
@@ -114,7 +114,7 @@ def test_how_much_a_function_must_have_can_be_set(tmp_path: Path) -> None:
 
 def test_who_sleeps_in_a_library_is_told_where(tmp_path: Path) -> None:
     found = of(tmp_path, SLEEPS)
-    assert found.cause == "sleep", found.why
+    leading(found, "sleep")
     assert found.next.startswith("scheduler.run (sched.py:"), found.next
     assert "called in later (program.py:" in found.next
 
@@ -135,5 +135,5 @@ def test_a_copy_of_multiprocessing_is_told_like_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "regimeter", "record", "--quiet", "-o", str(run), "program.py"]
     subprocess.run(command, check=True, timeout=300, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(packages)})
     found = verdict(regimeter.load([run, *tmp_path.glob("run.rgm.*")]))
-    assert found.cause == "child", found.why
-    assert found.causes[0].place.startswith("work"), found.why
+    first = leading(found, "child")
+    assert first.place.startswith("work"), found.why

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of verdicts share."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from warm import record
@@ -33,9 +34,10 @@ def verdict(run: Run) -> Verdict:
     return found
 
 
-def leading(found: Verdict, cause: str) -> Cause:
+def leading(found: Verdict, cause: str, besides: Collection[str] = ()) -> Cause:
     """Return a cause that is the first, or within the margin of the first: where others have the processors few samples
-    are left, and what waits for a program that is held up waits in truth."""
-    leads = [one for one in found.causes if one.cause == cause and (one is found.causes[0] or one.tied)]
+    are left, and what waits for a program that is held up waits in truth. besides: causes that may come before it."""
+    first = next(one for one in found.causes if one.cause not in besides)
+    leads = [one for one in found.causes if one.cause == cause and (one is first or one.tied)]
     assert leads, (found.sentence, found.why)
     return leads[0]
