@@ -177,7 +177,8 @@ def test_a_disk_that_fills_up_is_said_and_fails(options, program, record_warm, t
     assert done.returncode == 1
     run = regimeter.load(tmp_path / "run.rgm")
     missing = {row["code"]: row["count"] for row in run.anomaly_list()}
-    assert len(run.spans) + missing["unwritten_rows"] == 20_000
+    # One may have been written while it was open; then it is its end that found no room.
+    assert len(run.spans) + missing["unwritten_rows"] == 20_000 + missing.get("open_scopes", 0)
     assert run.complete
     assert f"{missing['unwritten_rows']:,} scopes, samples or device rows found no room on the disk" in done.stderr
     assert "not closed" not in done.stderr
