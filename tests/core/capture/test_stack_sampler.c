@@ -275,6 +275,14 @@ static void wait_for_walks(int more) {
     while (atomic_load(&walks) < until) continue; // this thread works, so that each look is a walk
 }
 
+// Looks so many times while a scope is open, and stops.
+static void sample(rgm_session *session, int looks) {
+    open_scope scope = scope_begin(session, "scope");
+    wait_for_walks(looks);
+    scope_end(session, scope);
+    rgm_session_stop(session);
+}
+
 TEST(samples_are_rows_in_the_scope_that_is_open) {
     const char *path = temp_path("stacks.rgm");
     scripted_thread = rgm_thread_native_id();
@@ -320,10 +328,7 @@ TEST(calls_of_compiled_code_are_told_from_the_interpreters_own_steps) {
         scripted_moves = script == 2 ? ALWAYS : script; // none, the end of one call, steps
         rgm_session *session = sampled_session(NULL);
         REQUIRE(session);
-        open_scope scope = scope_begin(session, "scope");
-        wait_for_walks(20);
-        scope_end(session, scope);
-        rgm_session_stop(session);
+        sample(session, 20);
         rgm_run *run = snapshot_of(session);
         REQUIRE(run);
         size_t ran = 0;
@@ -432,10 +437,7 @@ TEST(a_thread_that_is_being_started_has_no_sample) {
     scripted_others[0] = rgm_thread_native_id();
     scripted[0] = frame_of(7, 0);
     scripted_count = 1;
-    open_scope scope = scope_begin(session, "scope");
-    wait_for_walks(10);
-    scope_end(session, scope);
-    rgm_session_stop(session);
+    sample(session, 10);
     rgm_run *run = snapshot_of(session);
     REQUIRE(run);
     CHECK(run->samples.rows >= 9);
@@ -450,10 +452,7 @@ TEST(torn_walks_are_counted_and_left_out) {
     REQUIRE(session);
     scripted_thread = rgm_thread_native_id();
     scripted_torn = true;
-    open_scope scope = scope_begin(session, "scope");
-    wait_for_walks(10);
-    scope_end(session, scope);
-    rgm_session_stop(session);
+    sample(session, 10);
     scripted_torn = false;
     rgm_run *run = snapshot_of(session);
     REQUIRE(run);
