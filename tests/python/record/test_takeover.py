@@ -15,6 +15,8 @@ from regimeter import _core
 PARTS = ("before", "inside", "after")
 FEWEST = 3  # samples of each; 25 where nobody else has the processors
 SLEEPS = "import time, regimeter\n" + "".join(f"def {part}():\n    time.sleep(0.25)\n" for part in PARTS)
+# A thread that takes samples may get its first processor after the quarter of a second.
+UNTIL_LOOKED_AT = "def inside():\n    while len(own.run().samples) < 20:\n        time.sleep(0.05)\n"
 USES = {
     "the profiler of the process": "with regimeter.profile('own', device='cpu'):\n    inside()\nafter()\n",
     "one that is closed": (
@@ -193,7 +195,7 @@ def test_what_a_session_cannot_learn_begins_the_recording_anew(options, program,
     use = (
         f"with regimeter.GPUProfiler({options}) as own:\n    with own.profile('own', device='cpu'):\n        inside()\n"
     )
-    record_warm(program(f"{SLEEPS}before()\n{use}after()\n"))
+    record_warm(program(f"{SLEEPS}{UNTIL_LOOKED_AT}before()\n{use}after()\n"))
     first = regimeter.load(tmp_path / "run.rgm")
     assert names(first) == ["own"]
     assert parts_of(first)["before"] == 0

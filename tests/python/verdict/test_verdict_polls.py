@@ -131,7 +131,7 @@ def test_what_is_polled_for_is_what_limits_it(
     code: str, cause: str, place: str, elsewhere: bool, tmp_path: Path
 ) -> None:
     found = of_program(tmp_path, code)
-    first = leading(found, cause)
+    first = leading(found, cause, besides=("processor",))
     assert first.place.startswith(f"{place} (program.py:"), first
     assert first.elsewhere == elsewhere
     assert not found.next.startswith("Remove the pause"), found.next
