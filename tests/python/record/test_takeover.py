@@ -15,8 +15,14 @@ from regimeter import _core
 PARTS = ("before", "inside", "after")
 FEWEST = 3  # samples of each; 25 where nobody else has the processors
 SLEEPS = "import time, regimeter\n" + "".join(f"def {part}():\n    time.sleep(0.25)\n" for part in PARTS)
-# A thread that takes samples may get its first processor after the quarter of a second.
-UNTIL_LOOKED_AT = "def inside():\n    while len(own.run().samples) < 20:\n        time.sleep(0.05)\n"
+# A thread that takes samples may get its first processor after the quarter of a second; one that takes none never does.
+UNTIL_LOOKED_AT = """
+def inside():
+    for _ in range(1200):
+        time.sleep(0.05)
+        if len(own.run().samples) >= 20:
+            break
+"""
 USES = {
     "the profiler of the process": "with regimeter.profile('own', device='cpu'):\n    inside()\nafter()\n",
     "one that is closed": (
