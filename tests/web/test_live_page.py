@@ -23,6 +23,14 @@ AT_REST = f"""((tiles) => tiles === null
        && tiles.coming === null && tiles.sought === null
 )({TIMELINE}.tiles)"""
 
+# The figures have come, and are shown when the test says so.
+HOLD_THE_NEXT_FIGURES = """(() => {
+    const { update } = regimeter;
+    regimeter.update = (...all) => new Promise((resolve) => {
+        window.showThem = () => { regimeter.update = update; resolve(update(...all)); };
+    });
+})()"""
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Program]:
@@ -208,12 +216,18 @@ def test_the_recording_of_a_monitor_is_followed(context: Any, monitored: Program
 
 
 def test_a_server_that_is_gone_is_told(context: Any, program: Program) -> None:
+    """And still is when figures that it answered before are shown only then."""
     context.set_offline(False)
     page = context.new_page()
     with serving(str(program.path)) as server:
         go_to(page, f"http://127.0.0.1:{server.port}/")
         until(page, "Number(document.documentElement.dataset.spans) >= 20")
+        page.evaluate(HOLD_THE_NEXT_FIGURES)
+        program.go_on(10)
+        until(page, "window.showThem !== undefined")
     until(page, "document.querySelector('#live').dataset.state === 'broken'")
+    page.evaluate("window.showThem()")
+    until(page, "!regimeter.following.busy")
     assert page.inner_text("#live").startswith("no connection, figures of ")
     assert page.locator(".statistics tbody tr").count() == 2  # and what was shown is there still
     page.close()

@@ -7,6 +7,7 @@
 
   const { el, button } = app.dom;
   const { units } = app;
+  const NO_CONNECTION = "no connection";
   const TICK_MS = 500;
   const LEAST_PAUSE_MS = 1000;
   const SHARE_OF_TIME = 4; // pauses for each second that an update takes
@@ -28,7 +29,8 @@
       this.next = 0; // not before then are figures asked for
       this.busy = false;
       this.end = null; // the last event
-      this.problem = "";
+      this.cut = false; // no events come; figures that were on their way when it broke may still arrive
+      this.problem = ""; // of the figures
       this.paused = false;
       this.word = el("span", { role: "status" });
       this.age = el("span", { class: "live-age" });
@@ -42,14 +44,14 @@
       this.source = new EventSource(this.told.events);
       this.source.addEventListener("state", (event) => this.heard(JSON.parse(event.data)));
       this.source.addEventListener("end", (event) => this.ended(JSON.parse(event.data)));
-      this.source.addEventListener("open", () => this.fail(""));
-      this.source.addEventListener("error", () => this.fail("no connection"));
+      this.source.addEventListener("open", () => this.hears(true));
+      this.source.addEventListener("error", () => this.hears(false));
       this.clock = setInterval(() => this.tick(), TICK_MS);
       this.say();
     }
 
     heard(state) {
-      this.problem = "";
+      Object.assign(this, { cut: false, problem: "" });
       this.wanted = state.revision;
       // As long as the recording has not grown, its figures are those of now.
       if (this.wanted === this.shown) this.taken = performance.now();
@@ -59,15 +61,15 @@
     /** The recording is closed, or was not written to for a while: there will be no more events. */
     ended(state) {
       this.source.close();
-      this.end = state;
+      Object.assign(this, { end: state, cut: false });
       if (state.revision !== undefined) this.wanted = state.revision;
       this.shown = -1; // that it has ended is one of its figures
       this.next = 0;
       this.tick();
     }
 
-    fail(problem) {
-      this.problem = problem;
+    hears(well) {
+      Object.assign(this, { cut: !well, problem: "" });
       this.say();
     }
 
@@ -102,7 +104,7 @@
         // It may have ended since the figures were asked for: then they are not yet those of all of it.
         Object.assign(this, { shown: this.end === end ? bytes : -1, taken: begun, problem: "" });
       } catch (error) {
-        this.problem = error instanceof TypeError ? "no connection" : error.message;
+        this.problem = error instanceof TypeError ? NO_CONNECTION : error.message;
       } finally {
         this.busy = false;
         this.next = performance.now() + Math.max(LEAST_PAUSE_MS, SHARE_OF_TIME * (performance.now() - begun));
@@ -124,7 +126,8 @@
       if (this.end !== null && this.shown === this.wanted) {
         return { state: "ended", word: this.end.complete ? "ended" : "ended without being closed", age: `, ${units.countText(this.end.spans)} spans` };
       }
-      if (this.problem !== "") return { state: "broken", word: this.problem, age: `, figures of ${age}` };
+      const problem = this.cut ? NO_CONNECTION : this.problem;
+      if (problem !== "") return { state: "broken", word: problem, age: `, figures of ${age}` };
       return this.paused ? { state: "paused", word: "paused", age: `, figures of ${age}` } : { state: "live", word: "live", age: `, ${age}` };
     }
 
