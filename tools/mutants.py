@@ -26,11 +26,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = ROOT / "build" / "mutants"
 SITE = PLACE / "site"
-COPIED = ("csrc", "cmake", "tests/core", "tests/fakes", "CMakeLists.txt", "pyproject.toml", "docs/regimeter.1")
 PACKAGE = "python/regimeter"
+COPIED = ("csrc", "cmake", PACKAGE, "tests/core", "tests/fakes", "CMakeLists.txt", "pyproject.toml", "docs/regimeter.1")
 # A mutant that loops for ever is found too; programs of C take seconds.
 PATIENCE_S, CORE_PATIENCE_S = 600, 120
-BUILDS = {"module": ("-DREGIMETER_PYTHON=ON", "-DCMAKE_BUILD_TYPE=Release"), "tests": ("-DREGIMETER_BUILD_TESTS=ON",)}
+BUILDS = {
+    "module": ("-DREGIMETER_PYTHON=ON", "-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"),
+    "tests": ("-DREGIMETER_BUILD_TESTS=ON",),
+}
 
 
 @dataclass(slots=True)
@@ -95,36 +98,26 @@ def copy(source: Path, target: Path) -> None:
         copy(source / name, target / name)
 
 
-def prepare(*, core: bool) -> None:
+def prepare() -> None:
     """Copy the source and build what has no defect."""
     for name in COPIED:
         copy(ROOT / name, PLACE / name)
-    copy(ROOT / PACKAGE, SITE / "regimeter")
-    for build, options in BUILDS.items() if core else ():
-        command = ["cmake", "-S", PLACE, "-B", PLACE / build, "-G", "Ninja", f"-DPython_EXECUTABLE={sys.executable}"]
-        subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-    if core:
-        ninja("tests", *sorted(path.stem for path in (ROOT / "tests/fakes").glob("*.c")), fakes=True)
-        ninja("module")
-        place_module()
-    elif not list((SITE / "regimeter").glob("_core*.so")):
-        import regimeter._core
-
-        shutil.copy(regimeter._core.__file__, SITE / "regimeter")
+    for build, options in BUILDS.items():
+        command = ["cmake", "-S", PLACE, "-B", PLACE / build, "-G", "Ninja", *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    if not install() or not ninja("tests", *(f"fake_{path.stem}" for path in (ROOT / "tests/fakes").glob("*.c"))):
+        sys.exit(f"mutants: the source does not build: ninja -C {PLACE / 'module'}; ninja -C {PLACE / 'tests'}")
 
 
-def ninja(build: str, *targets: str, fakes: bool = False) -> bool:
+def ninja(build: str, *targets: str) -> bool:
     """Build; return whether it could be."""
-    names = [f"fake_{target}" for target in targets] if fakes else list(targets)
-    return subprocess.run(["ninja", "-C", PLACE / build, *names], capture_output=True, check=False).returncode == 0
+    return subprocess.run(["ninja", "-C", PLACE / build, *targets], capture_output=True, check=False).returncode == 0
 
 
-def place_module() -> None:
-    """Put the built module into the copy of the package; a file anew, as the one before may be loaded."""
-    (built,) = (PLACE / "module").glob("_core*.so")
-    fresh = SITE / "regimeter" / f"{built.name}.new"
-    shutil.copy(built, fresh)
-    os.replace(fresh, SITE / "regimeter" / built.name)
+def install() -> bool:
+    """Build the package and put it where the tests import it; return whether it could be built."""
+    command = ["cmake", "--install", PLACE / "module", "--prefix", SITE]
+    return ninja("module") and subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def source_of(row: Mutant) -> Path:
@@ -162,10 +155,9 @@ def ask(row: Mutant, tests: list[str], *, every: bool) -> Iterator[str]:
     place.write_text(text.replace(row.old, row.new), encoding="utf-8")
     try:
         if row.core and any(not test.startswith("core:") for test in tests):
-            if not ninja("module"):
+            if not install():
                 yield "the compiler"
                 return
-            place_module()
         for test in tests:
             if finds(test):
                 yield test
@@ -196,15 +188,15 @@ def main() -> int:
         rows = [row for row in rows if row.file.removeprefix(f"{PACKAGE}/").startswith(tuple(asked.places))]
     if asked.tests:
         rows = [row for row in rows if set(row.tests) & set(asked.tests)]
-    prepare(core=any(row.core for row in rows))
+    prepare()
+    unfit = {test for test in sorted({test for row in rows for test in row.tests}) if finds(test)}
+    print("".join(f"not asked: {test} fails without a defect, too\n" for test in sorted(unfit)), end="", flush=True)
     for row in rows:
         begin = time.monotonic()
-        tests = [test for test in row.tests if not asked.tests or test in asked.tests]
+        tests = [test for test in row.tests if test not in unfit and (not asked.tests or test in asked.tests)]
         row.found_by = list(ask(row, tests, every=asked.all))
         print(f"{', '.join(row.found_by) or 'SURVIVED':40} {row.name}  ({time.monotonic() - begin:.0f} s)", flush=True)
-    if rows and any(row.core for row in rows):
-        ninja("module")
-        place_module()
+    install()
     outcome = {row.name: row.found_by for row in rows}
     if asked.o:
         Path(asked.o).write_text(json.dumps(outcome, indent=1), encoding="utf-8")

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "harness.h"
 
@@ -22,6 +23,19 @@ TEST(equal_strings_get_one_dense_id) {
     CHECK_EQ_U64(rgm_strings_view(&strings, 3).length, 5);
     CHECK_STR_EQ(rgm_strings_view(&strings, 4).data, "");
     CHECK_STR_EQ(rgm_strings_view(&strings, UINT32_MAX).data, "");
+    rgm_strings_release(&strings);
+}
+
+// A word with which the product of the hash is zero: what stands before it makes no difference.
+#define SAME_HASH "\x93\xFD\x59\x66\xB8\xFE\xE8\xD6"
+
+TEST(a_string_and_its_beginning_are_two_even_with_one_hash) {
+    CHECK_EQ_U64(rgm_hash_bytes(SAME_HASH SAME_HASH, 16), rgm_hash_bytes(SAME_HASH, 8));
+    CHECK_OK(rgm_strings_init(&strings, 1 << 20, NULL));
+    uint32_t whole, beginning;
+    CHECK_OK(rgm_strings_intern(&strings, SAME_HASH SAME_HASH, 16, &whole, NULL));
+    CHECK_OK(rgm_strings_intern(&strings, SAME_HASH, 8, &beginning, NULL));
+    CHECK(whole == 1 && beginning == 2);
     rgm_strings_release(&strings);
 }
 

@@ -2,6 +2,8 @@
 // Sessions that write a file on a disk that gives out, or below a limit on its length.
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "capture/session_state.h"
 #include "recording.h"
@@ -133,6 +135,32 @@ TEST(a_disk_with_room_again_gets_everything) {
     CHECK_EQ_I64(anomaly_count(run, RGM_ANOMALY_ORPHAN_PARENTS), 0);
     run_check_sound(run, true);
     rgm_run_free(run);
+    unlink(path);
+}
+
+static int64_t length_of(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 ? (int64_t)info.st_size : -1;
+}
+
+// Nobody asks for it: the drainer tries again from time to time.
+TEST(room_that_is_there_again_is_found_by_itself) {
+    const char *path = temp_path("found.rgm");
+    struct rlimit before;
+    rgm_session *s = session_journaling(path, DRAIN_OFTEN);
+    REQUIRE(s);
+    getrlimit(RLIMIT_FSIZE, &before);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){40000, before.rlim_max});
+    scopes(s, "late", 3000);
+    CHECK_EQ_I64(rgm_session_flush(s, NULL), RGM_IO);
+    int64_t length = length_of(path);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    for (int tries = 0; tries < 3000 && length_of(path) == length; tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    CHECK(length_of(path) > length);
+    rgm_session_free(s);
     unlink(path);
 }
 
