@@ -252,6 +252,8 @@
       "of the processors, which they must have used for that; who gets less is put last by the system")      \
     X(verdict_displaced, 0.1, "",                                                                            \
       "of the samples without a processor, from which on helpers of compiled code lack them too")            \
+    X(verdict_held_up, 10, "samples",                                                                        \
+      "found running, which tell as much of where the sampler held a thread up as all found ready")          \
     X(verdict_inner_share, 0.5, "", "of a line's samples that a function called there has, to be named")     \
     X(verdict_calling, 0.8, "",                                                                              \
       "of a line's samples in calls that keep the lock: without its own steps it saves a fifth")             \

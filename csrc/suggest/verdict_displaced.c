@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "suggest/verdict_displaced.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -109,11 +110,63 @@ static rgm_status find_running(const rgm_verdict_facts *facts, uint8_t **out, rg
     return RGM_OK;
 }
 
+// Writes which part of so many rows each has of `due`: by its weight, and no more than all of its own.
+static void share_by_weight(double due, const double *weights, const double *rows, size_t count,
+                            double *part) {
+    enum { ROUNDS = 16 };
+    memset(part, 0, count * sizeof *part);
+    bool more = true;
+    for (int round = 0; round < ROUNDS && more; round++) {
+        double left = due, weight = 0;
+        for (size_t k = 0; k < count; k++) {
+            if (part[k] >= 1)
+                left -= rows[k];
+            else
+                weight += weights[k];
+        }
+        more = false;
+        for (size_t k = 0; k < count; k++) {
+            if (part[k] >= 1 || !(rows[k] > 0)) continue;
+            part[k] = fmin(1, left * weights[k] / (weight * rows[k]));
+            more |= part[k] >= 1;
+        }
+    }
+}
+
+// [stacks] Which part of the driver's samples that found it ready at a stack was held up by the sampler;
+// `due` in all. Who is held up so had a processor, so it stood where it is found running. One that others
+// hold up stands where it let go of the processor, which is where it calls the system more often than
+// elsewhere; where it was seldom found running, those tell as well. Freed by the caller.
+static rgm_status find_held_up(const rgm_verdict_facts *facts, double due, double **out, rgm_error *err) {
+    const rgm_view *view = facts->view;
+    size_t stacks = view->run->stacks.rows;
+    RGM_FREED double *weights = NULL, *ready = NULL;
+    double seen = 0;
+    RGM_TRY(RGM_ROWS(*out, stacks, err));
+    RGM_TRY(RGM_ROWS(weights, stacks, err));
+    RGM_TRY(RGM_ROWS(ready, stacks, err));
+    memset(weights, 0, stacks * sizeof *weights);
+    memset(ready, 0, stacks * sizeof *ready);
+    for (size_t i = 0; i < view->run->samples.rows; i++) {
+        if (!rgm_verdict_is_driving(facts, i)) continue;
+        rgm_u8 state = RGM_CELL(&view->run->samples, state, i, RGM_SAMPLE_UNKNOWN);
+        size_t stack = (size_t)rgm_stack_of_sample(view, i);
+        weights[stack] += rgm_sample_runs((rgm_sample_state)state);
+        ready[stack] += state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+        seen += state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
+    }
+    double told = fmax(facts->policy->verdict_held_up, DBL_EPSILON);
+    for (size_t stack = 0; stack < stacks; stack++)
+        weights[stack] = ready[stack] > 0 ? weights[stack] + told * ready[stack] / seen : 0;
+    share_by_weight(due, weights, ready, stacks, *out);
+    return RGM_OK;
+}
+
 rgm_status rgm_verdict_states(const rgm_verdict_facts *facts, uint8_t **out, rgm_error *err) {
     const rgm_view *view = facts->view;
     const rgm_samples *samples = &view->run->samples;
     uint8_t *ran_as = NULL;
-    double seen = 0, ready = 0;
+    double *held_up = NULL, seen = 0, ready = 0;
     rgm_status status;
     *out = NULL;
     RGM_GOTO(RGM_ROWS(*out, samples->rows, err));
@@ -124,13 +177,14 @@ rgm_status rgm_verdict_states(const rgm_verdict_facts *facts, uint8_t **out, rgm
         seen++;
         ready += state == RGM_SAMPLE_WAITING_FOR_PROCESSOR;
     }
-    double kept = ready > 0 ? fmin(1, share_waited(facts) * seen / ready) : 1, due = 0.5;
+    RGM_GOTO(find_held_up(facts, fmax(0, ready - share_waited(facts) * seen), &held_up, err));
+    double due = 0.5;
     for (size_t i = 0; i < samples->rows; i++) {
         int32_t stack = rgm_stack_of_sample(view, i);
         bool driving = rgm_verdict_is_driving(facts, i);
         if ((*out)[i] != RGM_SAMPLE_WAITING_FOR_PROCESSOR || stack < 0 || !(driving || facts->alone))
             continue;
-        if (driving) due += kept;
+        if (driving) due += 1 - held_up[stack];
         if (driving && due >= 1)
             due -= 1;
         else
@@ -138,6 +192,7 @@ rgm_status rgm_verdict_states(const rgm_verdict_facts *facts, uint8_t **out, rgm
     }
 done:
     rgm_free(ran_as);
+    rgm_free(held_up);
     if (status) {
         rgm_free(*out);
         *out = NULL;

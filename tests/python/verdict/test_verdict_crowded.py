@@ -227,6 +227,26 @@ def test_what_the_sampler_held_up_ran_as_its_line_did_most_often(last: str) -> N
     assert found.shares["native"] >= 18 / 19, found.shares
 
 
+def test_where_others_interrupt_it_is_not_where_a_program_runs() -> None:
+    """They do so at calls of the system; the sampler holds a thread up where that runs."""
+    work, asks, runs, ready = 0, 1, "interpreting", "waiting_for_processor"
+    found_at = [(work, runs)] * 10 + [(asks, runs)] + [(work, ready)] * 20 + [(asks, ready)] * 180
+    of_thread = {"thread": 7, "lane": 0, "span": 0}
+    long = 10 * len(found_at) * MS
+    run = build_run(
+        [span("scope", "program", 0, 0, long)], ({"process": 1, "thread": 7},),
+        stacks=[{"function": name, "file": "/a/p.py", "line": line, "parent": -1}
+                for name, line in (("work", 3), ("asks", 9))],
+        samples=[{"time_ns": (5 + 10 * at) * MS, "state": _core.SAMPLE_STATES.index(state), "stack": stack, **of_thread}
+                 for at, (stack, state) in enumerate(found_at)],
+        pressure=[{"time_ns": long, "interval_ns": long, "running_ns": 0.15 * long, "waiting_ns": 0.85 * long,
+                   "throttled_ns": -1, "tree_ns": 0.15 * long, "processors": 2}],
+    )  # fmt: skip
+    found = verdict(run)
+    assert (found.cause, found.causes[0].place) == ("python", "work (p.py:3)"), found.why
+    assert found.samples == 211 - found.displaced == pytest.approx(211 * 0.15, abs=1)
+
+
 @pytest.mark.parametrize("samples", [1, 2, 20])
 def test_a_program_that_never_had_a_processor_when_it_was_looked_at_has_a_verdict_that_is_not_sure(
     samples: int,
