@@ -92,9 +92,10 @@ TEST(looks_at_the_same_interval_are_taken_in_one_waking) {
     } while (atomic_load(&looks) != stacks);
     scope_end(session, scope);
     rgm_session_free(session);
-    // One waking a look; a lock that another thread has makes a few more.
-    CHECK(slept > 0 && slept < stacks + stacks / 2);
-    CHECK(memory + 2 >= (uint64_t)stacks && memory <= (uint64_t)stacks + 10);
+    // One waking a look; a lock that another thread has makes a few more. Of looks that come late the memory
+    // misses some.
+    CHECK(slept > 0 && slept < stacks + stacks / 5);
+    CHECK(memory + 10 >= (uint64_t)stacks && memory <= (uint64_t)stacks + 10);
 }
 
 // Others may have the processors for some milliseconds at a time: then what is due more often is lost.
