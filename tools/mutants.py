@@ -154,10 +154,10 @@ def ask(row: Mutant, tests: list[str], *, every: bool) -> Iterator[str]:
     text = place.read_text(encoding="utf-8")
     place.write_text(text.replace(row.old, row.new), encoding="utf-8")
     try:
-        if row.core and any(not test.startswith("core:") for test in tests):
-            if not install():
-                yield "the compiler"
-                return
+        installed = not row.core or all(test.startswith("core:") for test in tests) or install()
+        if not installed:
+            yield "the compiler"
+            return
         for test in tests:
             if finds(test):
                 yield test
