@@ -174,6 +174,17 @@ TEST(lanes_and_task_slots_do_not_nest_in_each_other) {
     release(&a);
 }
 
+TEST(children_that_overlap_take_their_time_off_once) {
+    analysed a = fresh();
+    int32_t parent = span(&a, "op", 0, -1, 0, 100);
+    span(&a, "in", 0, parent, 10, 50);
+    span(&a, "in", 0, parent, 40, 40); // begins before the other has ended
+    span(&a, "in", 0, parent, 90, 30); // outlives the parent
+    compute(&a);
+    CHECK_EQ_I64(a.summary.exclusive_ns[row_of(&a, "op")], 100 - 70 - 10);
+    release(&a);
+}
+
 TEST(declared_devices_are_kept_apart_and_backends_found) {
     analysed a = fresh();
     span(&a, "op", 0, -1, 0, 10);
