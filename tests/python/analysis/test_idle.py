@@ -122,10 +122,14 @@ def test_the_threshold_is_in_nanoseconds() -> None:
     assert only_gap(spans, thresholds={"launch_gap_ns": 30})["cause"] == "queue"
 
 
-def test_a_launch_call_that_does_not_return() -> None:
-    spans = [launch("l", 0, 5, 1), launch("l", 6, 60_000, 2), kernel(10, 90, 1), kernel(70_000, 10, 2)]
+@pytest.mark.parametrize(
+    ("length", "cause", "inside"),
+    [(60_000, "launch_call", 59_906), (35_044, "launch_call", 34_950), (35_043, "queue", 34_949)],
+)
+def test_a_launch_call_that_lasts_half_of_the_gap_is_its_cause(length: int, cause: str, inside: int) -> None:
+    spans = [launch("l", 0, 5, 1), launch("l", 6, length, 2), kernel(10, 90, 1), kernel(70_000, 10, 2)]
     gap = only_gap(spans)
-    assert (gap["cause"], gap["in_launch_ns"]) == ("launch_call", 59_906)
+    assert (gap["cause"], gap["in_launch_ns"], gap["duration_ns"]) == (cause, inside, 69_900)
 
 
 def test_a_launch_that_is_not_recorded_explains_nothing() -> None:
