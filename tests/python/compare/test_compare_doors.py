@@ -402,6 +402,14 @@ def test_memory_of_entries_is_compared_by_operation(capsys: pytest.CaptureFixtur
     assert main(["compare", *files, "--metric", "memory_peak"]) == 4
 
 
+@pytest.mark.parametrize(("peak", "code"), [(0.0, 4), (1.0, 0)])
+def test_a_peak_of_nothing_was_not_measured(peak: float, code: int) -> None:
+    profile = {"summary": {"a": SUMMARY["summary"]["a"] | {"peak_memory_mb": peak}}}
+    comparison = compare_profiling_runs(profile, profile, metrics=("memory_peak",))
+    assert comparison.exit_code == code
+    assert comparison.summary.total_time_change_percent is None  # no time was compared
+
+
 def test_one_estimate_of_the_change_in_both_units() -> None:
     times = [1.0] * 11 + [2.0] * 10, [1.0] * 10 + [2.1] * 11
     for row in compare_profiling_runs(document({"a": times[0]}), document({"a": times[1]})).comparisons:
