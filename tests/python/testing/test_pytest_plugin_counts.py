@@ -12,6 +12,7 @@ from plugin_session import run, save, session
 
 from regimeter.system import callgrind
 from regimeter.testing.counts import CLOCK, environment
+from regimeter.testing.launches import VARIABLE
 
 pytest_plugins = ["pytester"]
 
@@ -102,6 +103,25 @@ def test_without_valgrind_the_session_is_refused_with_the_remedy(
     result = count(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--perf-count: instructions are counted by Valgrind's Callgrind*apt-get install*"])
+
+
+def test_what_only_one_layout_counted_has_no_figure(pytester: pytest.Pytester) -> None:
+    needed.need("valgrind", shutil.which("valgrind"))
+    pytester.makepyfile(f"""
+        import json, os
+
+        def test_call(gpu_benchmark):
+            task = os.environ.get({VARIABLE!r})
+            if task and json.load(open(task))["count"]["layout"] == 2:
+                os._exit(3)
+            gpu_benchmark(sum, [1, 2])
+    """)
+    result = count(pytester, "--perf-launches=2", "--perf-json=out.json")
+    result.stdout.fnmatch_lines([
+        "*::test_call * not counted: not every layout of memory counted it",
+        "Warning: layout 2: pytest ended with 3: *",
+    ])  # fmt: skip
+    assert json.loads((pytester.path / "out.json").read_text())["tests"] == []
 
 
 def test_a_layout_that_does_not_count_leaves_no_figure(
