@@ -303,6 +303,21 @@ def test_every_profiler_without_a_file_is_recorded(program, record_warm, tmp_pat
     assert sorted(os.listdir(tmp_path)) == ["own.rgm", "prog.py", "run.rgm", "run.rgm.2"]
 
 
+def test_of_many_recordings_beside_it_twelve_are_named(program, record_warm):
+    done = record_warm(
+        program(
+            """
+            import regimeter
+            for _ in range(15):
+                with regimeter.GPUProfiler() as profiler, profiler.profile("scope", device="cpu"):
+                    pass
+            """
+        )
+    )
+    assert done.stderr.count("also run.rgm.") == 12
+    assert "and 2 more files run.rgm.*" in done.stderr
+
+
 def test_the_end_of_a_program_is_no_recording_however_long_the_recorder_takes(program, record_warm, tmp_path):
     """On a machine that others kept busy a third file was left, with a verdict of the recorder's own ending."""
     name = program(
