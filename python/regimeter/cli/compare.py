@@ -176,7 +176,7 @@ def _title(base: str, current: str) -> str:
 
 def _baseline(text: str, files: list[str], required: bool) -> Any:
     """Return what the baseline's name stands for: files, what the history has for it, or None where it has nothing."""
-    if not _is_reference(text, files):
+    if not _is_reference(text):
         missing = [file for file in files if not os.path.exists(file)]
         if missing and required:
             raise FileNotFoundError(2, "No such file or directory", missing[0])
@@ -188,7 +188,7 @@ def _baseline(text: str, files: list[str], required: bool) -> Any:
         return None
 
 
-def _is_reference(text: str, files: list[str]) -> bool:
+def _is_reference(text: str) -> bool:
     """Whether the text is a name in the history rather than files: a reference, or a bare word that is no file."""
     if text.startswith("db:") or text == "last":
         return True
@@ -196,7 +196,7 @@ def _is_reference(text: str, files: list[str]) -> bool:
         return False
     if REFERENCE.fullmatch(text):
         return True
-    if len(files) > 1 or not NAME.fullmatch(text):
+    if not NAME.fullmatch(text):
         return False
     location = os.environ.get("REGIMETER_HISTORY") or os.path.join(".regimeter", "history.db")
     return "://" in location or os.path.exists(location)

@@ -14,7 +14,7 @@ import pytest
 from regimeter import load
 from regimeter.capture import backend
 from regimeter.run import cost
-from regimeter.run.summary_text import cost_line
+from regimeter.run.summary_text import _of_the_run, cost_line
 
 SLOW_S = 0.002
 
@@ -179,6 +179,20 @@ def test_an_empty_run_states_no_share_above_all_of_it(make_profiler):
     share = cost.describe({"per_scope_ns": 50.0, "parts_ns": {"collecting": 900}}, 0, 0, 100)["share"]
     assert share == 9.0
     assert "%" not in line or float(line.split(" %")[0].rpartition(" ")[2]) <= 100
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (None, ""),
+        (0.5, " = 50"),
+        (1.0, ", more than what was recorded lasted"),
+        (1.5, ", more than what was recorded lasted"),
+    ],
+)
+def test_a_cost_of_more_than_the_run_is_no_share_of_it(share, words):
+    assert _of_the_run(share).startswith(words)
+    assert bool(_of_the_run(share)) == bool(words)
 
 
 def test_a_run_that_ended_early_states_at_least(make_profiler, tmp_path):

@@ -103,7 +103,7 @@ def test_an_alert_comes_once_until_the_figure_falls(clock):
         clock=clock,
         reader=lambda _: readings["now"],
     )
-    for value, memory in [(95, 1), (96, 1), (50, 90), (91, 90), (10, 10), (10, 85)]:
+    for value, memory in [(95, 1), (96, 1), (50, 90), (91, 90), (10, 10), (10, 85), (10, 85)]:
         readings["now"] = DeviceReading(float(value), float(memory), 100.0, "")
         clock.now += 1
         monitor.record_kernel_execution("a", 0.001, None, True)
