@@ -188,13 +188,20 @@ def test_what_the_kernel_did_for_a_moment_says_nothing_of_the_rest(known: str, t
     assert ("page_faults" in found.shares) == (known == "throughout"), found.why
 
 
-COMPUTES = """import ctypes, hashlib, os, resource, time
+COMPUTES = """import ctypes, hashlib, mmap, os, resource, time
 def spent():
     return time.process_time()
 def touch():
     begin = spent()
     while spent() - begin < 1.2:
         ctypes.create_string_buffer(32 << 20)
+def touch_each():
+    begin = spent()
+    while spent() - begin < 1.2:
+        pages = mmap.mmap(-1, 2000 * 4096, mmap.MAP_PRIVATE)
+        for at in range(0, 2000 * 4096, 4096):
+            pages[at] = 1
+        pages.close()
 def store():
     begin = spent()
     while spent() - begin < 1.2:
@@ -208,17 +215,22 @@ block = b"x" * (8 << 20)
 """
 
 
-@pytest.mark.parametrize(("does", "cause"), [("touch", "page_faults"), ("store", "file")])
-def test_time_in_the_kernel_is_put_down_to_who_was_seen_while_it_worked(does: str, cause: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("does", "cause", "least"),
+    [("touch", "page_faults", 0.8), ("touch_each", "page_faults", 0.5), ("store", "file", 0.8)],
+)
+def test_time_in_the_kernel_is_put_down_to_who_was_seen_while_it_worked(
+    does: str, cause: str, least: float, tmp_path: Path
+) -> None:
     """And not to what computes most, which touches nothing and opens no file."""
     code = f"{COMPUTES}os.chdir({str(tmp_path)!r})\n{does}()\nused = resource.getrusage(0).ru_stime\ncompute()\n"
     code += 'print(used, resource.getrusage(0).ru_stime - used, file=open("system", "w"))\n'
     run = regimeter.load(record(tmp_path, code))
     own, other = map(float, (tmp_path / "system").read_text().split())
-    if own < 0.8 or other > 0.2:
+    if own < least or other > 0.2:
         pytest.skip(f"the kernel took {own} s of the one and {other} s of the other")
     found = verdict(run)
     by_cause = {one.cause: one for one in found.causes}
     assert by_cause[cause].place.startswith(f"{does} (program.py:"), (found.sentence, found.why)
     assert by_cause["native"].place.startswith("compute (program.py:"), (found.sentence, found.why)
-    assert by_cause["native"].time_ms > 1000, found.shares
+    assert by_cause["native"].time_ms > 1200, found.shares
