@@ -402,6 +402,12 @@ def test_memory_of_entries_is_compared_by_operation(capsys: pytest.CaptureFixtur
     assert main(["compare", *files, "--metric", "memory_peak"]) == 4
 
 
+def test_a_file_that_is_called_like_a_commit_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved(tmp_path, "deadbeef", PLAIN)
+    assert main(["compare", "deadbeef", saved(tmp_path, "now.json", SLOWER)]) == 1
+
+
 @pytest.mark.parametrize(("peak", "code"), [(0.0, 4), (1.0, 0)])
 def test_a_peak_of_nothing_was_not_measured(peak: float, code: int) -> None:
     profile = {"summary": {"a": SUMMARY["summary"]["a"] | {"peak_memory_mb": peak}}}
